@@ -63,6 +63,11 @@ class Mailbox:
             return
         await written.wait()
 
+    def close(self) -> None:
+        """The actor has ended: it neither listens nor tells anything more."""
+        self._incoming.close()
+        self._outgoing.close()
+
 
 class Counterpart:
     """The other end of a mailbox: whoever delivers to the actor and carries away what it says."""

@@ -14,6 +14,9 @@ from outboxd.core.settings import Settings
 MAX_FRAME_BYTES = 1 << 20
 """The longest frame that is sent or accepted; longer ones end the channel that they come from."""
 
+NO_ANSWER = 0
+"""The correlation of a request that nobody waits for; correlations of others begin at 1."""
+
 
 class Address(msgspec.Struct, frozen=True, array_like=True):
     """One incarnation of one child: a successor has the same name and another number."""

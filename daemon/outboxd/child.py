@@ -1,0 +1,79 @@
+"""The entry point of every child process: `python -m outboxd.child NAME --fd N --supervisor PID`.
+
+The first lines matter most: until a signal has a handler its default action ends the process, and
+until the process is tied to its supervisor it may be left alone. So nothing heavy is imported at
+the top of this module.
+"""
+
+import argparse
+import ctypes
+import faulthandler
+import os
+import select
+import signal
+import sys
+import threading
+import time
+from types import FrameType
+
+from outboxd.core.exit_codes import ExitCode
+
+ORPHAN_SECONDS = 5.0
+"""How long a child may go on settling after its supervisor has gone."""
+
+_PR_SET_PDEATHSIG = 1
+
+_early_sigterm = threading.Event()
+
+
+def main() -> None:
+    """Tie this process to its supervisor, then live as the actor that NAME asks for."""
+    arguments = _arguments()
+    _tie_to(arguments.supervisor)
+    threading.Thread(target=_end_after_eof, args=[arguments.fd], daemon=True).start()
+
+    from outboxd.childhood import live  # heavy: only now
+
+    sys.exit(live(arguments.name, arguments.fd, _early_sigterm.is_set))
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="outboxd.child", description=__doc__)
+    parser.add_argument("name", help="relay, extender or consumer:<queue>/<number>")
+    parser.add_argument("--fd", type=int, required=True, help="the socket to the supervisor")
+    parser.add_argument("--supervisor", type=int, required=True, help="the supervisor's pid")
+    return parser.parse_args()
+
+
+def _tie_to(supervisor: int) -> None:
+    if sys.platform == "linux":
+        # The kernel's copy of what the socket's end says: the supervisor is gone, so drain.
+        ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
+    signal.signal(signal.SIGTERM, _remember_sigterm)
+    # Ctrl-C in a terminal reaches the whole group; only the supervisor decides what it means.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    faulthandler.enable()
+    faulthandler.register(signal.SIGUSR1, all_threads=True)
+    if os.getppid() != supervisor:  # it died before the death signal was asked for
+        sys.exit(ExitCode.ORPHANED)
+
+
+def _remember_sigterm(number: int, frame: FrameType | None) -> None:
+    _early_sigterm.set()
+
+
+def _end_after_eof(fd: int) -> None:
+    """The lifeline: this process does not outlive its supervisor by more than ORPHAN_SECONDS.
+
+    A thread, because the event loop may be stuck in a handler; it reads nothing, since what the
+    socket holds is for the event loop.
+    """
+    ended = select.poll()
+    ended.register(os.dup(fd), 0)  # no events: the end of the peer is reported unasked
+    ended.poll()
+    time.sleep(ORPHAN_SECONDS)
+    os._exit(ExitCode.ORPHANED)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,90 @@
+"""Which child processes a configuration asks for."""
+
+from enum import StrEnum
+from typing import NamedTuple
+
+import msgspec
+
+from outboxd.core.errors import SettingsError
+from outboxd.core.settings import Settings
+
+POOL_HEARTBEAT_FLOOR_SECONDS = 30.0
+"""Handlers may hold the GIL in a C call, which silences the event loop of a healthy pool too."""
+
+POOL_HEARTBEAT_MARGIN_SECONDS = 15.0
+
+
+class Kind(StrEnum):
+    """What a child does."""
+
+    RELAY = "relay"
+    EXTENDER = "extender"
+    CONSUMER = "consumer"
+
+
+class Slot(NamedTuple):
+    """One place for a child; `queue` and `number` tell the processes of consumer pools apart."""
+
+    kind: Kind
+    queue: str = ""
+    number: int = 0
+
+    @property
+    def name(self) -> str:
+        """The name that logs, metrics, addresses and the command line use."""
+        return f"consumer:{self.queue}/{self.number}" if self.queue else self.kind.value
+
+    @classmethod
+    def parse(cls, name: str) -> "Slot":
+        """The slot of a name. Raises ValueError if it names none."""
+        kind, _, rest = name.partition(":")
+        if not rest:
+            return cls(Kind(kind))
+        queue, _, number = rest.rpartition("/")
+        return cls(Kind(kind), queue, int(number))
+
+
+class ChildSpec(msgspec.Struct, frozen=True):
+    """One child that the supervisor keeps running."""
+
+    slot: Slot
+    heartbeat_deadline_seconds: float
+
+    @property
+    def name(self) -> str:
+        return self.slot.name
+
+
+def children_of(settings: Settings, only: str | None = None) -> tuple[ChildSpec, ...]:
+    """The children of the whole daemon, or of the part that `only` names.
+
+    `only` is "relay" or "consumer:<queue>"; consumers bring the extender along. Raises
+    SettingsError if the configuration has no such part.
+    """
+    relay = settings.relay is not None and only in (None, "relay")
+    queues = [name for name in settings.queues if only in (None, f"consumer:{name}")]
+    if not relay and not queues:
+        raise SettingsError([_nothing_to_run(settings, only)])
+    slots = [Slot(Kind.EXTENDER)] if queues else []
+    slots += [Slot(Kind.RELAY)] if relay else []
+    slots += [
+        Slot(Kind.CONSUMER, name, number)
+        for name in queues
+        for number in range(1, settings.queues[name].processes + 1)
+    ]
+    return tuple(ChildSpec(slot, _heartbeat_deadline(settings, slot)) for slot in slots)
+
+
+def _heartbeat_deadline(settings: Settings, slot: Slot) -> float:
+    if slot.kind is not Kind.CONSUMER:
+        return settings.supervisor.heartbeat_deadline_seconds
+    longest = max((h.timeout_seconds for h in settings.queues[slot.queue].handlers), default=0.0)
+    return max(POOL_HEARTBEAT_FLOOR_SECONDS, longest + POOL_HEARTBEAT_MARGIN_SECONDS)
+
+
+def _nothing_to_run(settings: Settings, only: str | None) -> str:
+    if only is None:
+        return "the configuration has neither [relay] nor a queue under [queues]: nothing to run"
+    parts = ["relay"] if settings.relay is not None else []
+    parts += [f"consumer:{name}" for name in settings.queues]
+    return f"--only {only}: no such part in the configuration; it has {', '.join(parts) or 'none'}"

@@ -1,0 +1,213 @@
+"""The supervisor's HTTP endpoint: metrics, liveness and readiness, answered from memory."""
+
+import asyncio
+import contextlib
+import errno
+import os
+import socket
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Protocol
+
+import anyio
+import msgspec
+import uvicorn
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+from starlette.routing import Route
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from outboxd.core.errors import SettingsError
+
+MAX_CONNECTIONS = 64
+IDLE_SECONDS = 5
+CONNECTION_SECONDS = 30.0
+"""No connection lives longer, or a few silent ones would use up all that there may be."""
+LAST_ANSWER_SECONDS = 5.0
+BACKLOG = 128
+
+INDEX = """\
+outboxd
+
+/metrics           Prometheus metrics of all processes
+/healthz           200 while the supervisor and every required child work (?verbose lists them)
+/readyz            200 while every required child is ready
+"""
+
+Render = Callable[[str], tuple[bytes, str]]
+"""The metrics for an Accept header: body and content type."""
+
+
+class ChildRow(msgspec.Struct, frozen=True):
+    """What is told about one child; ages are in seconds."""
+
+    name: str
+    state: str
+    pid: int | None
+    restarts: int
+    heartbeat_age: float | None
+
+
+class Health(Protocol):
+    """Answers from what the supervisor knows, at once; it never asks PostgreSQL, AWS or a child.
+
+    A liveness that looked at a database would have every task restarted during its failover.
+    """
+
+    def alive(self) -> Sequence[str]:
+        """Problems that only a restart of the whole can cure; none means alive."""
+
+    def ready(self) -> Sequence[str]:
+        """Reasons why the daemon does not do all of its work now; none means ready."""
+
+    def children(self) -> Sequence[ChildRow]:
+        """Every child, in the order of the configuration."""
+
+
+def create_app(render: Render, health: Health) -> Starlette:
+    """The application; everything that it tells is injected."""
+
+    async def index(_: Request) -> Response:
+        return PlainTextResponse(INDEX)
+
+    async def metrics(request: Request) -> Response:
+        body, content_type = render(request.headers.get("accept", ""))
+        # The header as a whole: a media type alone would get a second charset appended.
+        return Response(body, headers={"content-type": content_type})
+
+    async def healthz(request: Request) -> Response:
+        verbose = "verbose" in request.query_params
+        return _verdict("alive", health.alive(), health.children() if verbose else ())
+
+    async def readyz(request: Request) -> Response:
+        verbose = "verbose" in request.query_params
+        return _verdict("ready", health.ready(), health.children() if verbose else ())
+
+    routes = [
+        Route("/", index),
+        Route("/metrics", metrics),
+        Route("/healthz", healthz),
+        Route("/readyz", readyz),
+    ]
+    return Starlette(routes=routes)
+
+
+def _verdict(state: str, problems: Sequence[str], rows: Sequence[ChildRow]) -> Response:
+    lines = [*problems] if problems else [state]
+    lines += [_row(row) for row in rows]
+    return PlainTextResponse(
+        "".join(f"{line}\n" for line in lines),
+        status_code=503 if problems else 200,
+        headers={"cache-control": "no-store"},
+    )
+
+
+def _row(row: ChildRow) -> str:
+    pid = "-" if row.pid is None else str(row.pid)
+    age = "-" if row.heartbeat_age is None else f"{row.heartbeat_age:.1f}s"
+    return f"{row.name}\t{row.state}\tpid={pid}\trestarts={row.restarts}\theartbeat_age={age}"
+
+
+def bind(host: str, port: int) -> socket.socket:
+    """A listening socket, taken before any child is started.
+
+    Raises SettingsError if the address cannot be used, so that a second daemon on the same port
+    ends before it has touched anything.
+    """
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(
+            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )[0]
+        sock = socket.socket(family, kind, protocol)
+    except OSError as error:
+        raise SettingsError([f"http.host: {host!r} is not usable: {error}"]) from error
+    try:
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        sock.bind(address)
+        sock.listen(BACKLOG)
+    except OSError as error:
+        sock.close()
+        raise SettingsError([_why_not(host, port, error)]) from error
+    sock.setblocking(False)
+    return sock
+
+
+def _why_not(host: str, port: int, error: OSError) -> str:
+    match error.errno:
+        case errno.EADDRINUSE:
+            return (
+                f"http.port: port {port} of {host} is already in use, perhaps by another outboxd; "
+                "stop that process or choose another port (0 takes a free one)"
+            )
+        case errno.EACCES:
+            return f"http.port: no permission for port {port}; choose one above 1023"
+        case errno.EADDRNOTAVAIL:
+            return f"http.host: {host} is no address of this machine; 0.0.0.0 takes all of them"
+        case _:
+            reason = os.strerror(error.errno) if error.errno is not None else str(error)
+            return f"http: cannot listen on {host}, port {port}: {reason}"
+
+
+async def serve(
+    app: Starlette, sock: socket.socket, *, started: Callable[[], None] | None = None
+) -> None:
+    """Answer on `sock` until cancelled; then finish what is being answered and close it."""
+    server = _Server(
+        uvicorn.Config(
+            app,
+            http=_BoundedConnection,
+            ws="none",
+            lifespan="off",
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            proxy_headers=False,
+            limit_concurrency=MAX_CONNECTIONS,
+            backlog=BACKLOG,
+            timeout_keep_alive=IDLE_SECONDS,
+            timeout_graceful_shutdown=1,
+        ),
+        started,
+    )
+    try:
+        await server.serve(sockets=[sock])
+    finally:
+        with anyio.CancelScope(shield=True):
+            if server.started:
+                await server.shutdown(sockets=[sock])
+        sock.close()
+
+
+class _Server(uvicorn.Server):
+    """Uvicorn without its signal handlers, which belong to the supervisor, and without its tick,
+    which wakes the process ten times a second to see whether it should exit."""
+
+    def __init__(self, config: uvicorn.Config, started: Callable[[], None] | None) -> None:
+        super().__init__(config)
+        self._on_started = started
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+    async def main_loop(self) -> None:
+        if self._on_started is not None:
+            self._on_started()
+        await anyio.sleep_forever()
+
+
+class _BoundedConnection(H11Protocol):
+    """A connection with an end: uvicorn bounds idleness after an answer, but neither a client that
+    never finishes its request nor one that never reads the answer."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._end: asyncio.TimerHandle = self.loop.call_later(CONNECTION_SECONDS, self._finish)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._end.cancel()
+        super().connection_lost(exc)
+
+    def _finish(self) -> None:
+        self._end = self.loop.call_later(LAST_ANSWER_SECONDS, self.transport.abort)
+        self.shutdown()

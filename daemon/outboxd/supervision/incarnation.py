@@ -1,0 +1,111 @@
+"""One incarnation of a child: its process, its channel, and how it came to its end."""
+
+import logging
+import signal
+from uuid import UUID
+
+import anyio
+import msgspec
+
+from outboxd.channels.protocol import Address, Heartbeat
+from outboxd.core.clock import boottime
+from outboxd.supervision.link import Link
+from outboxd.supervision.observing import RestartReason, SupervisorObserver
+from outboxd.supervision.process import ChildProcess
+
+log = logging.getLogger(__name__)
+
+DUMP_SECONDS = 1.5
+"""What a child gets between SIGABRT, which makes it write its stacks down, and SIGKILL."""
+
+UNKILLABLE_SECONDS = 5.0
+"""A process in an uninterruptible sleep does not even end by SIGKILL; the slot is left then."""
+
+
+class End(msgspec.Struct, frozen=True):
+    """How one incarnation ended; no reason means that the end was planned."""
+
+    address: Address
+    exit_code: int
+    reason: RestartReason | None
+    ready_seconds: float | None
+
+
+class Incarnation:
+    """One process in the slot, from its spawn to its reaping."""
+
+    def __init__(
+        self,
+        address: Address,
+        identity: UUID,
+        process: ChildProcess,
+        observer: SupervisorObserver,
+    ) -> None:
+        self.address = address
+        self.identity = identity
+        self.process = process
+        self.link = Link(address, process.stream, self._wrote, self._overflowed)
+        self._observer = observer
+        self.started_at = boottime()
+        self.heard_at = self.started_at
+        self.ready_at: float | None = None
+        self.heartbeat: Heartbeat | None = None
+        self.said_bye = False
+        self.fault: RestartReason | None = None
+        self.killed = anyio.Event()
+
+    def _wrote(self) -> None:
+        self._observer.frame_passed(self.address.name, "to_child")
+
+    def _overflowed(self) -> None:
+        """It does not read its socket, so it cannot be controlled any more."""
+        self._observer.frame_dropped(self.address.name, "to_child")
+        log.error("child does not read its channel", extra={"child": str(self.address)})
+        self.blame(RestartReason.PROTOCOL)
+        self.kill()
+
+    def blame(self, reason: RestartReason) -> None:
+        """Remember why it is being ended; the first reason is the true one."""
+        if self.fault is None:
+            self.fault = reason
+
+    def kill(self) -> None:
+        self.process.signal(signal.SIGKILL)
+        self.killed.set()
+
+    async def put_down(self, reason: RestartReason) -> None:
+        """End it without drain, after its stacks have been written to its log."""
+        self.blame(reason)
+        self.process.signal(signal.SIGABRT)
+        await anyio.sleep(DUMP_SECONDS)
+        self.kill()
+
+    def end(self, exit_code: int) -> End:
+        ready_seconds = None if self.ready_at is None else boottime() - self.ready_at
+        return End(self.address, exit_code, self._reason(exit_code), ready_seconds)
+
+    def _reason(self, exit_code: int) -> RestartReason | None:
+        if self.fault is not None:
+            return self.fault
+        if self.said_bye and exit_code == 0:
+            return None
+        return RestartReason.SIGNAL if exit_code < 0 else RestartReason.CRASH
+
+    async def ended(self) -> int:
+        """The exit status; -9 also for a process that SIGKILL does not end within its bound."""
+        status: list[int] = []
+
+        async def reap() -> None:
+            status.append(await self.process.wait())
+            tasks.cancel_scope.cancel()
+
+        async def bound() -> None:
+            await self.killed.wait()
+            await anyio.sleep(UNKILLABLE_SECONDS)
+            log.error("child does not end by SIGKILL", extra={"child": str(self.address)})
+            tasks.cancel_scope.cancel()
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(reap)
+            tasks.start_soon(bound)
+        return status[0] if status else -signal.SIGKILL

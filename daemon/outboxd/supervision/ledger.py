@@ -1,0 +1,99 @@
+"""The lease ledger: what every consumer, alive or dead, holds and has not settled."""
+
+from collections.abc import Iterable, Iterator
+from typing import assert_never
+
+import msgspec
+
+from outboxd.channels.protocol import (
+    MAX_FRAME_BYTES,
+    NO_ANSWER,
+    Address,
+    Forget,
+    Hold,
+    Lease,
+    Settled,
+)
+
+CHUNK_BYTES = MAX_FRAME_BYTES // 2
+TOKENS_PER_FRAME = 10_000
+
+_encoder = msgspec.msgpack.Encoder()
+
+
+class Ledger:
+    """Sees every Hold, Forget and Settled pass by.
+
+    It is what a new extender is told, and what says whether a dead owner left something to be given
+    back. An owner stays until its last lease is settled, by itself or, once it is dead, by the
+    extender that gave the lease back.
+    """
+
+    def __init__(self) -> None:
+        self._leases: dict[Address, dict[int, Lease]] = {}
+        self._forgotten: dict[Address, set[int]] = {}
+
+    def saw(self, message: Hold | Forget | Settled) -> None:
+        """Take note of a message about leases; a repeated one changes nothing."""
+        match message:
+            case Hold(owner=owner, leases=leases):
+                for lease in leases:
+                    self._leases.setdefault(owner, {}).setdefault(lease.token, lease)
+            case Forget(owner=owner, tokens=tokens):
+                known = self._leases.get(owner, {}).keys() & set(tokens)
+                if known:
+                    self._forgotten.setdefault(owner, set()).update(known)
+            case Settled(owner=owner, tokens=tokens):
+                self._settle(owner, tokens)
+            case _:
+                assert_never(message)
+
+    def _settle(self, owner: Address, tokens: tuple[int, ...]) -> None:
+        leases = self._leases.get(owner, {})
+        forgotten = self._forgotten.get(owner, set())
+        for token in tokens:
+            leases.pop(token, None)
+            forgotten.discard(token)
+        if not leases:
+            self._leases.pop(owner, None)
+        if not forgotten:
+            self._forgotten.pop(owner, None)
+
+    def owners(self) -> tuple[Address, ...]:
+        """Everybody who has unsettled leases, the dead included, in the order of first Holds."""
+        return tuple(self._leases)
+
+    def held_by(self, owner: Address) -> tuple[Lease, ...]:
+        """The owner's unsettled leases, oldest first, the forgotten ones included."""
+        return tuple(self._leases.get(owner, {}).values())
+
+    def forgotten_by(self, owner: Address) -> frozenset[int]:
+        """Those of the owner's unsettled leases that it no longer wants extended."""
+        return frozenset(self._forgotten.get(owner, ()))
+
+    def replay(self) -> Iterator[Hold | Forget]:
+        """All that a new extender has to know, in frames that are well below the limit.
+
+        A lease that was forgotten but never settled must not be extended again, yet it has to be
+        given back if its owner is dead: it is held, and forgotten right after.
+        """
+        for owner, leases in self._leases.items():
+            for chunk in _chunks(leases.values()):
+                yield Hold(owner, chunk)
+            tokens = sorted(self._forgotten.get(owner, ()))
+            for start in range(0, len(tokens), TOKENS_PER_FRAME):
+                yield Forget(owner, tuple(tokens[start : start + TOKENS_PER_FRAME]), NO_ANSWER)
+
+
+def _chunks(leases: Iterable[Lease]) -> Iterator[tuple[Lease, ...]]:
+    chunk: list[Lease] = []
+    size = 0
+    for lease in leases:
+        added = len(_encoder.encode(lease))
+        if chunk and size + added > CHUNK_BYTES:
+            yield tuple(chunk)
+            chunk, size = [], 0
+        chunk.append(lease)
+        size += added
+    if chunk:
+        yield tuple(chunk)

@@ -1,0 +1,276 @@
+"""The life of one child's slot: one incarnation after another, until a stop or a surrender."""
+
+import logging
+import signal
+from typing import Protocol
+from uuid import UUID, uuid4
+
+import anyio
+
+from outboxd.channels.protocol import Address, Bye, Drain, Heartbeat, Message, Ready, Welcome
+from outboxd.core.children import ChildSpec
+from outboxd.core.clock import boottime
+from outboxd.core.exit_codes import ExitCode
+from outboxd.core.restarts import RestartLimits, RestartLog
+from outboxd.core.retry import Backoff
+from outboxd.core.settings import Settings, SupervisorSettings
+from outboxd.pacing import pause
+from outboxd.supervision.incarnation import End, Incarnation
+from outboxd.supervision.link import Link
+from outboxd.supervision.observing import RestartReason, State, SupervisorObserver
+from outboxd.supervision.process import Spawn
+from outboxd.supervision.stopping import StopOrder
+
+log = logging.getLogger(__name__)
+
+LAST_WORDS_SECONDS = 2.0
+"""How long a dead child's socket is read on when a grandchild holds its other end open."""
+
+REMEMBERED_PREDECESSORS = 8
+
+
+class Surroundings(Protocol):
+    """What a life needs from the supervisor around it."""
+
+    def attach(self, link: Link, welcome: Welcome) -> None:
+        """A new incarnation can be told things, the welcome first."""
+
+    def took(self, sender: Address, message: Message) -> None:
+        """An incarnation said something that is not about its own life."""
+
+    def became_ready(self, life: "Life", address: Address) -> None:
+        """An incarnation is ready."""
+
+    def ended(self, life: "Life", end: End) -> None:
+        """An incarnation has been reaped, and its socket read to the end."""
+
+    def surrendered(self, life: "Life", code: ExitCode) -> None:
+        """This slot's limits are used up, or its configuration cannot work."""
+
+
+class Life:
+    """Keeps one child running. A life is a straight line; stopping is a task beside it."""
+
+    def __init__(
+        self,
+        spec: ChildSpec,
+        settings: Settings,
+        surroundings: Surroundings,
+        observer: SupervisorObserver,
+        order: StopOrder,
+        spawn: Spawn,
+    ) -> None:
+        self.spec = spec
+        self.state = State.STOPPED
+        self.current: Incarnation | None = None
+        self.restarts = 0
+        self.overran = False
+        self.ever_ready = False
+        self._settings = settings
+        self._surroundings = surroundings
+        self._observer = observer
+        self._order = order
+        self._spawn = spawn
+        self._number = 0
+        self._predecessors: tuple[UUID, ...] = ()
+        self._restart_log = RestartLog(restart_limits(settings.supervisor))
+
+    @property
+    def name(self) -> str:
+        return self.spec.name
+
+    @property
+    def ready(self) -> bool:
+        return self.state is State.READY
+
+    async def live(self) -> None:
+        """Run until ordered to stop; on unplanned ends start again, within the limits."""
+        while not self._order.given.is_set():
+            end = await self._run_once()
+            self._surroundings.ended(self, end)
+            if not self._order.given.is_set():
+                await self._before_next_start(end)
+        self._enter(State.STOPPED)
+
+    async def _before_next_start(self, end: End) -> None:
+        if end.exit_code == ExitCode.INVALID_CONFIGURATION:
+            self._enter(State.FAILED)
+            self._surroundings.surrendered(self, ExitCode.INVALID_CONFIGURATION)
+            await self._order.given.wait()
+            return
+        if end.reason is None:
+            return
+        self.restarts += 1
+        self._count(end)
+        if self._restart_log.exhausted:
+            await self._give_up()
+            return
+        seconds = self._restart_log.pause_seconds()
+        self._observer.child_backoff(self.name, seconds)
+        self._enter(State.BACKOFF)
+        log.warning("child will be started again", extra=self._facts(end, in_seconds=seconds))
+        await pause(self._order.given, seconds)
+        self._observer.child_backoff(self.name, 0.0)
+
+    def _count(self, end: End) -> None:
+        if end.ready_seconds is None:
+            self._restart_log.never_ready()
+        else:
+            self._restart_log.crashed(boottime(), end.ready_seconds)
+
+    async def _give_up(self) -> None:
+        code = ExitCode.RESTART_LIMIT if self.ever_ready else ExitCode.NEVER_READY
+        self._enter(State.FAILED)
+        self._surroundings.surrendered(self, code)
+        await pause(self._order.given, self._settings.supervisor.failed_retry_seconds)
+        self._restart_log.forgive()
+
+    async def _run_once(self) -> End:
+        self._number += 1
+        address = Address(self.name, self._number)
+        self._enter(State.STARTING)
+        self._observer.child_started(self.name)
+        try:
+            process = await self._spawn(self.name)
+        except OSError as error:
+            log.error("child cannot be started", extra={"child": self.name, "error": str(error)})
+            return End(address, ExitCode.UNEXPECTED, RestartReason.CRASH, None)
+        incarnation = Incarnation(address, uuid4(), process, self._observer)
+        self.current = incarnation
+        try:
+            exit_code = await self._accompany(incarnation)
+        finally:
+            self.current = None
+            incarnation.link.close()
+            await process.close()
+        self._predecessors = (*self._predecessors, incarnation.identity)[-REMEMBERED_PREDECESSORS:]
+        end = incarnation.end(exit_code)
+        self._observer.child_ended(self.name, exit_code, end.reason)
+        return end
+
+    async def _accompany(self, incarnation: Incarnation) -> int:
+        self._surroundings.attach(
+            incarnation.link,
+            Welcome(self._settings, incarnation.address, incarnation.identity, self._predecessors),
+        )
+        read_to_end = anyio.Event()
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(incarnation.link.write_frames)
+            tasks.start_soon(self._read, incarnation, read_to_end)
+            tasks.start_soon(self._watch_clocks, incarnation)
+            tasks.start_soon(self._stop_when_ordered, incarnation)
+            exit_code = await incarnation.ended()
+            # What it said last counts: nothing is concluded before its socket is read to the end.
+            with anyio.move_on_after(LAST_WORDS_SECONDS):
+                await read_to_end.wait()
+            tasks.cancel_scope.cancel()
+        return exit_code
+
+    async def _read(self, incarnation: Incarnation, read_to_end: anyio.Event) -> None:
+        def took(message: Message) -> None:
+            self._observer.frame_passed(self.name, "from_child")
+            self._took(incarnation, message)
+
+        error = await incarnation.link.read_frames(took)
+        read_to_end.set()
+        if error is not None:
+            log.error(
+                "child broke the protocol",
+                extra={"child": str(incarnation.address), "error": str(error)},
+            )
+            await incarnation.put_down(RestartReason.PROTOCOL)
+
+    def _took(self, incarnation: Incarnation, message: Message) -> None:
+        match message:
+            case Ready():
+                self._became_ready(incarnation)
+            case Heartbeat():
+                incarnation.heard_at = boottime()
+                incarnation.heartbeat = message
+                self._observer.heartbeat(self.name, message)
+                self._observer.frames_queued(self.name, incarnation.link.queued)
+            case Bye():
+                incarnation.said_bye = True
+                self._surroundings.took(incarnation.address, message)
+            case _:
+                self._surroundings.took(incarnation.address, message)
+
+    def _became_ready(self, incarnation: Incarnation) -> None:
+        incarnation.ready_at = incarnation.heard_at = boottime()
+        self.ever_ready = True
+        self._observer.child_ready(self.name, incarnation.ready_at - incarnation.started_at)
+        if not self._order.given.is_set():
+            self._enter(State.READY)
+        self._surroundings.became_ready(self, incarnation.address)
+
+    async def _watch_clocks(self, incarnation: Incarnation) -> None:
+        """Put the child down when its start or its heartbeat is overdue.
+
+        A supervisor that slept through the moment itself, in a paused machine, has not listened:
+        it waits once more instead of ending healthy children.
+        """
+        while True:
+            due = self._overdue_at(incarnation)
+            await anyio.sleep(max(0.0, due - boottime()))
+            if self._order.given.is_set():
+                return  # from here on the timetable of the stop counts
+            now = boottime()
+            if now - due > self._deadline_seconds(incarnation) / 2:
+                incarnation.heard_at = incarnation.started_at = now
+            elif now >= self._overdue_at(incarnation):
+                await incarnation.put_down(_overdue_reason(incarnation))
+                return
+
+    def _deadline_seconds(self, incarnation: Incarnation) -> float:
+        if incarnation.ready_at is None:
+            return self._settings.supervisor.start_deadline_seconds
+        return self.spec.heartbeat_deadline_seconds
+
+    def _overdue_at(self, incarnation: Incarnation) -> float:
+        since = incarnation.started_at if incarnation.ready_at is None else incarnation.heard_at
+        return since + self._deadline_seconds(incarnation)
+
+    async def _stop_when_ordered(self, incarnation: Incarnation) -> None:
+        order = self._order
+        await order.given.wait()
+        self._enter(State.DRAINING)
+        if not order.hurried:
+            incarnation.link.tell(Drain(order.timetable.drain_by))
+            incarnation.process.signal(signal.SIGTERM)
+            await order.until(order.timetable.abort_at)
+        self.overran = True
+        if not order.hurried:
+            log.error("drain deadline passed", extra={"child": str(incarnation.address)})
+            incarnation.process.signal(signal.SIGABRT)
+            await order.until(order.timetable.kill_at)
+        incarnation.kill()
+
+    def _enter(self, state: State) -> None:
+        if state is not self.state:
+            self.state = state
+            self._observer.child_state(self.name, self.spec.slot.kind, state)
+            log.info("child changed state", extra={"child": self.name, "state": state.value})
+
+    def _facts(self, end: End, **more: object) -> dict[str, object]:
+        reason = end.reason.value if end.reason is not None else "planned"
+        return {"child": self.name, "exit_code": end.exit_code, "reason": reason, **more}
+
+
+def _overdue_reason(incarnation: Incarnation) -> RestartReason:
+    if incarnation.ready_at is None:
+        return RestartReason.STARTUP_TIMEOUT
+    return RestartReason.HEARTBEAT
+
+
+def restart_limits(settings: SupervisorSettings) -> RestartLimits:
+    """The limits of every child, from the [supervisor] table."""
+    return RestartLimits(
+        failed_starts=settings.failed_starts,
+        crashes=settings.crashes,
+        crash_window_seconds=settings.crash_window_seconds,
+        backoff=Backoff(
+            first_seconds=settings.backoff_first_seconds,
+            cap_seconds=settings.backoff_cap_seconds,
+            jitter=1.0,
+        ),
+    )

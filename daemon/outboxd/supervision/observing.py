@@ -1,0 +1,73 @@
+"""What the supervisor tells about its children and itself, as facts in the past tense."""
+
+from enum import StrEnum
+from typing import Literal, Protocol
+
+from outboxd.channels.protocol import Heartbeat
+from outboxd.core.children import Kind
+
+Direction = Literal["to_child", "from_child"]
+
+
+class State(StrEnum):
+    """Where a child's slot stands; it is in exactly one of these."""
+
+    STARTING = "starting"
+    READY = "ready"
+    DRAINING = "draining"
+    STOPPED = "stopped"
+    BACKOFF = "backoff"
+    FAILED = "failed"
+
+
+class RestartReason(StrEnum):
+    """Why a child ended without a plan; a closed set, so that it may be a metric's label."""
+
+    CRASH = "crash"
+    SIGNAL = "signal"
+    HEARTBEAT = "heartbeat"
+    STARTUP_TIMEOUT = "startup_timeout"
+    PROTOCOL = "protocol"
+
+
+class SupervisorObserver(Protocol):
+    """Is told what happened; never raises and never waits, so that telling costs nothing.
+
+    `child` is the name of a slot, which outlives its incarnations.
+    """
+
+    def child_state(self, child: str, kind: Kind, state: State) -> None:
+        """The slot entered `state`."""
+
+    def child_started(self, child: str) -> None:
+        """A process was spawned for the slot."""
+
+    def child_ready(self, child: str, seconds: float) -> None:
+        """The slot's process became ready, `seconds` after its spawn."""
+
+    def child_ended(self, child: str, exit_code: int, reason: RestartReason | None) -> None:
+        """The slot's process was reaped; no reason means that its end was planned."""
+
+    def child_backoff(self, child: str, seconds: float) -> None:
+        """The slot waits `seconds` before its next start; 0 once the wait is over."""
+
+    def heartbeat(self, child: str, heartbeat: Heartbeat) -> None:
+        """The slot's process gave a sign of life."""
+
+    def ready(self, ready: bool) -> None:
+        """Whether every required child is ready."""
+
+    def stopping(self) -> None:
+        """The first order to stop was given."""
+
+    def loop_lag(self, seconds: float) -> None:
+        """The supervisor's event loop woke up `seconds` late."""
+
+    def frame_passed(self, child: str, direction: Direction) -> None:
+        """A frame was written to, or read from, the slot's process."""
+
+    def frames_queued(self, child: str, frames: int) -> None:
+        """So many frames wait for the slot's process to read them."""
+
+    def frame_dropped(self, child: str, direction: Direction) -> None:
+        """A frame could not be handed on and is lost."""

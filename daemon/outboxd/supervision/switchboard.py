@@ -1,0 +1,164 @@
+"""Routes messages between children, and keeps the leases of the living and the dead in view."""
+
+import logging
+from collections.abc import Callable, Iterable
+from typing import assert_never
+
+from outboxd.channels.protocol import (
+    Address,
+    Bye,
+    Drain,
+    ExtenderDown,
+    ExtenderUp,
+    Forget,
+    Forgotten,
+    Heartbeat,
+    Hold,
+    LeaseLost,
+    Message,
+    MetricsSnapshot,
+    OwnerGone,
+    Pause,
+    Ready,
+    Resume,
+    Settled,
+    Welcome,
+)
+from outboxd.core.children import Kind
+from outboxd.supervision.ledger import Ledger
+from outboxd.supervision.link import Link
+
+log = logging.getLogger(__name__)
+
+EXTENDER = Kind.EXTENDER.value
+
+
+class Switchboard:
+    """Hands messages on without ever waiting for anybody.
+
+    Every Hold, Forget and Settled passes by here, so the ledger knows what a dead consumer held,
+    and what a new extender has to be told.
+    """
+
+    def __init__(
+        self, ledger: Ledger, took_snapshot: Callable[[Address, MetricsSnapshot], None]
+    ) -> None:
+        self._ledger = ledger
+        self._took_snapshot = took_snapshot
+        self._links: dict[str, Link] = {}
+        self._extender_ready = False
+        self._gone: dict[Address, str] = {}
+
+    def attach(self, link: Link, welcome: Welcome) -> None:
+        """A new incarnation is there: greet it, and tell it what it must know from the start."""
+        self._links[link.address.name] = link
+        link.tell(welcome)
+        if link.address.name == EXTENDER:
+            self._hand_over_ledger(link)
+        elif self._extender_ready:
+            link.tell(ExtenderUp())
+
+    def detach(self, address: Address) -> None:
+        """An incarnation is gone; frames for it go nowhere from now on."""
+        if self._is_current(address):
+            del self._links[address.name]
+        if address.name == EXTENDER and self._extender_ready:
+            self._extender_ready = False
+            self._tell_consumers(ExtenderDown())
+
+    def extender_ready(self) -> None:
+        """An extender listens: consumers may receive."""
+        self._extender_ready = True
+        self._tell_consumers(ExtenderUp())
+
+    def held_by(self, address: Address) -> int:
+        """How many leases the ledger knows of this owner."""
+        return len(self._ledger.held_by(address))
+
+    def unsettled_dead(self, waiting: Iterable[Address]) -> tuple[Address, ...]:
+        """Owners that hold leases but are gone, `waiting` ones among them."""
+        dead = self._gone.keys() | set(waiting)
+        return tuple(owner for owner in self._ledger.owners() if owner in dead)
+
+    def owner_gone(self, address: Address, why: str) -> None:
+        """A reaped owner's leases are to be given back, by this extender or by the next one."""
+        if not self.held_by(address):
+            return
+        self._gone[address] = why
+        if (extender := self._links.get(EXTENDER)) is not None:
+            extender.tell(OwnerGone(address, why))
+
+    def took(self, sender: Address, message: Message) -> None:
+        """Route what a child said to whom it is for."""
+        match message:
+            case MetricsSnapshot():
+                self._took_snapshot(sender, message)
+            case Bye(snapshot=snapshot):
+                if snapshot is not None:
+                    self._took_snapshot(sender, snapshot)
+            case Hold() | Forget():
+                if self._owned_by(sender, message):
+                    self._ledger.saw(message)
+                    self._tell(EXTENDER, message)
+            case Settled():
+                self._took_settled(sender, message)
+            case Forgotten(owner=owner) | LeaseLost(owner=owner):
+                self._tell_incarnation(owner, message)
+            case Ready() | Heartbeat():
+                return  # about the sender's own life; its slot has read it
+            case (
+                Welcome()
+                | Drain()
+                | OwnerGone()
+                | ExtenderUp()
+                | ExtenderDown()
+                | Pause()
+                | Resume()
+            ):
+                log.warning(
+                    "a child sent what only the supervisor sends",
+                    extra={"child": str(sender), "frame": type(message).__name__},
+                )
+            case _:
+                assert_never(message)
+
+    def _took_settled(self, sender: Address, message: Settled) -> None:
+        if sender.name == EXTENDER:  # it has given back what a dead owner held
+            self._ledger.saw(message)
+            if not self.held_by(message.owner):
+                self._gone.pop(message.owner, None)
+        elif self._owned_by(sender, message):
+            self._ledger.saw(message)
+            self._tell(EXTENDER, message)
+
+    def _hand_over_ledger(self, extender: Link) -> None:
+        for message in self._ledger.replay():
+            extender.tell(message)
+        for owner, why in self._gone.items():
+            extender.tell(OwnerGone(owner, why))
+
+    def _owned_by(self, sender: Address, message: Hold | Forget | Settled) -> bool:
+        if message.owner == sender:
+            return True
+        log.error(
+            "a child spoke for another one",
+            extra={"child": str(sender), "owner": str(message.owner)},
+        )
+        return False
+
+    def _is_current(self, address: Address) -> bool:
+        link = self._links.get(address.name)
+        return link is not None and link.address == address
+
+    def _tell(self, name: str, message: Message) -> None:
+        if (link := self._links.get(name)) is not None:
+            link.tell(message)
+
+    def _tell_incarnation(self, address: Address, message: Message) -> None:
+        if self._is_current(address):
+            self._links[address.name].tell(message)
+
+    def _tell_consumers(self, message: Message) -> None:
+        for name, link in self._links.items():
+            if name.startswith(Kind.CONSUMER.value):
+                link.tell(message)

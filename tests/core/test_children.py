@@ -1,0 +1,64 @@
+import pytest
+
+from outboxd.core.children import Kind, Slot, children_of
+from outboxd.core.errors import SettingsError
+from outboxd.core.settings import HandlerSettings, QueueSettings, RelaySettings, Settings
+
+SLOW = HandlerSettings(event="*", handler="a:b", name="slow", timeout_seconds=100)
+SETTINGS = Settings(
+    relay=RelaySettings(),
+    queues={"orders": QueueSettings(processes=2), "mails": QueueSettings(handlers=(SLOW,))},
+)
+
+
+def names(only: str | None = None) -> list[str]:
+    return [spec.name for spec in children_of(SETTINGS, only)]
+
+
+def test_the_whole_daemon_has_every_child() -> None:
+    assert names() == [
+        "extender",
+        "relay",
+        "consumer:orders/1",
+        "consumer:orders/2",
+        "consumer:mails/1",
+    ]
+
+
+def test_a_relay_alone_needs_no_extender() -> None:
+    assert names("relay") == ["relay"]
+
+
+def test_a_pool_alone_brings_its_extender() -> None:
+    assert names("consumer:mails") == ["extender", "consumer:mails/1"]
+
+
+def test_an_unknown_part_is_refused_with_the_parts_there_are() -> None:
+    with pytest.raises(SettingsError, match=r"--only consumer:mail: no such part.*consumer:mails"):
+        names("consumer:mail")
+
+
+def test_an_empty_configuration_has_nothing_to_run() -> None:
+    with pytest.raises(SettingsError, match="nothing to run"):
+        children_of(Settings())
+
+
+def test_a_pool_may_be_silent_longer_than_its_longest_handler() -> None:
+    deadlines = {spec.name: spec.heartbeat_deadline_seconds for spec in children_of(SETTINGS)}
+
+    assert deadlines == {
+        "extender": 10,
+        "relay": 10,
+        "consumer:orders/1": 30,
+        "consumer:orders/2": 30,
+        "consumer:mails/1": 115,
+    }
+
+
+@pytest.mark.parametrize("name", ["relay", "extender", "consumer:a-b/12"])
+def test_a_slot_is_found_by_its_name(name: str) -> None:
+    assert Slot.parse(name).name == name
+
+
+def test_a_slot_knows_its_queue() -> None:
+    assert Slot.parse("consumer:orders/2") == Slot(Kind.CONSUMER, "orders", 2)

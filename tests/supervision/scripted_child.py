@@ -1,0 +1,89 @@
+"""A child for the supervisor's tests: how it behaves is the queue of its slot's name.
+
+Started as `python -m scripted_child NAME --fd N --supervisor PID`, as a real child is.
+"""
+
+import os
+import signal
+import socket
+import sys
+import time
+
+import anyio
+from anyio.abc import UNIXSocketStream
+
+from outboxd.channels.bridge import FrameReader, frame
+from outboxd.channels.protocol import (
+    Bye,
+    Drain,
+    Forget,
+    Heartbeat,
+    Hold,
+    Lease,
+    OwnerGone,
+    Ready,
+    Settled,
+    Welcome,
+)
+from outboxd.core.children import Slot
+
+HEARTBEAT = Heartbeat(0.0, 0, None, None, 1, 0.0, 3, 1)
+
+
+async def main(name: str, fd: int) -> int:
+    slot = Slot.parse(name)
+    behaviour = slot.queue or slot.kind.value
+    stream = await UNIXSocketStream.from_socket(socket.socket(fileno=fd))
+    reader = FrameReader(stream)
+    welcome = await reader.read()
+    assert isinstance(welcome, Welcome)
+    match behaviour:
+        case "never_ready":
+            return 1
+        case "slow_start":
+            await anyio.sleep(60)
+        case "invalid":
+            return 78
+        case "garbage":
+            await stream.send(b"\x00\x00\x00\x02\xc1\xc1")
+            await anyio.sleep(60)
+    await stream.send(frame(Ready()))
+    match behaviour:
+        case "crashes":
+            return 7
+        case "silent":
+            await anyio.sleep(60)
+        case "holds_and_crashes":
+            lease = Lease(1, slot.queue, "m-1", "handle", 0.0, 300, 900.0)
+            await stream.send(frame(Hold(welcome.address, (lease,))))
+            await stream.send(frame(Forget(welcome.address, (1,), 5)))
+            if welcome.address.incarnation == 1:
+                os.kill(os.getpid(), signal.SIGKILL)
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(beat, stream)
+        while (message := await reader.read()) is not None:
+            match message:
+                case Drain() if behaviour == "deaf":
+                    time.sleep(60)
+                case Drain():
+                    tasks.cancel_scope.cancel()
+                    break
+                case OwnerGone(owner=owner):
+                    await stream.send(frame(Settled(owner, (1,))))
+                case _:
+                    pass
+        tasks.cancel_scope.cancel()
+    await stream.send(frame(Bye("drained")))
+    return 0
+
+
+async def beat(stream: UNIXSocketStream) -> None:
+    while True:
+        await stream.send(frame(HEARTBEAT))
+        await anyio.sleep(0.2)
+
+
+if __name__ == "__main__":
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, lambda *_: None)
+    sys.exit(anyio.run(main, sys.argv[1], int(sys.argv[3])))
