@@ -1,0 +1,3 @@
+DROP TABLE outbox_events;
+DROP TABLE outbox_buckets;
+DROP TABLE outbox_relays;

@@ -1,0 +1,3 @@
+DROP TABLE processed_events;
+DROP TABLE handler_failures;
+DROP TABLE suspects;

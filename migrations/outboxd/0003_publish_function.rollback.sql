@@ -1,0 +1,1 @@
+DROP FUNCTION outbox_publish(text, text, text, jsonb, jsonb, uuid, boolean);

@@ -1,0 +1,3 @@
+DROP TABLE payments;
+DROP TABLE order_items;
+DROP TABLE orders;

@@ -1,0 +1,2 @@
+DROP TABLE effects;
+DROP TABLE sent_emails;

@@ -1,0 +1,248 @@
+"""The whole daemon for one test: real processes, a real database, a local AWS."""
+
+import json
+import os
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import psycopg
+
+from outboxd import NewEvent, publish
+from outboxd.adapters.configuration import load_settings
+from outboxd.adapters.sqs.client import sqs_client
+from outboxd.cli.main import main
+from outboxd.core.clock import boottime
+from outboxd.core.settings import Settings
+from outboxd.demo.aws import PLACEHOLDER_CREDENTIALS
+from outboxd.demo.http import get
+from outboxd.demo.queues import Queues
+from outboxd.demo.supervisor import Supervisor, supervising
+
+APP = Path(__file__).parent / "app"
+
+CONFIGURATION = """
+import_path = ["{app}"]
+
+[database]
+url = "{dsn}"
+
+[aws]
+endpoint_url = "{endpoint}"
+
+[http]
+port = {port}
+
+[logging]
+format = "text"
+
+[supervisor]
+grace_seconds = {grace}
+escalation_seconds = 1
+backoff_first_seconds = 0.1
+metrics_interval_seconds = 0.5
+crashes = 100
+
+[relay]
+poll_max_seconds = 0.1
+
+[[relay.routes]]
+events = "*"
+to = ["sqs:work"]
+
+[queues.work]
+concurrency = {concurrency}
+visibility_seconds = {visibility}
+wait_seconds = 1
+max_attempts = 3
+backoff_first_seconds = 0.1
+backoff_cap_seconds = 1
+{handlers}
+"""
+
+HANDLER = """
+[[queues.work.handlers]]
+event = "{event}"
+handler = "scenes:{function}"
+name = "{function}"
+inbox = "{inbox}"
+timeout_seconds = {timeout}
+"""
+
+
+def handler(function: str, event: str = "", inbox: str = "transaction", timeout: float = 30) -> str:
+    """A handler's table; it handles the event type of its own name unless another is given."""
+    return HANDLER.format(
+        event=event or f"{function}.wanted", function=function, inbox=inbox, timeout=timeout
+    )
+
+
+class Scene:
+    """What a test may do to the daemon, and what it may see of it."""
+
+    def __init__(self, dsn: str, endpoint: str, directory: Path) -> None:
+        self.dsn = dsn
+        self.endpoint = endpoint
+        self.directory = directory
+        self.log = directory / "daemon.log"
+
+    def configure(
+        self,
+        *handlers: str,
+        visibility: int = 30,
+        concurrency: int = 10,
+        grace: float = 8,
+        port: int = 0,
+    ) -> Settings:
+        """Write the configuration, create the queues and the table of effects."""
+        path = self.configuration
+        path.write_text(
+            CONFIGURATION.format(
+                app=APP,
+                dsn=self.dsn,
+                endpoint=self.endpoint,
+                port=port or free_port(),
+                grace=grace,
+                concurrency=concurrency,
+                visibility=visibility,
+                handlers="".join(handlers),
+            )
+        )
+        assert main(["provision", "--config", str(path)]) == 0
+        with self.database() as connection:
+            connection.execute(
+                "CREATE TABLE IF NOT EXISTS public.effects (event_id uuid, handler text)"
+            )
+        return self.settings
+
+    @property
+    def configuration(self) -> Path:
+        return self.directory / "outboxd.toml"
+
+    @property
+    def settings(self) -> Settings:
+        return load_settings(self.configuration, os.environ)
+
+    @contextmanager
+    def daemon(self) -> Iterator[Supervisor]:
+        """The daemon, ready; it is stopped at the end unless the test has done so."""
+        with supervising(self.configuration, self.settings, self.log) as supervisor:
+            supervisor.await_ready(lambda: False)
+            yield supervisor
+
+    @contextmanager
+    def database(self) -> Iterator[psycopg.Connection]:
+        with closing(psycopg.connect(self.dsn, autocommit=True)) as connection:
+            yield connection
+
+    def publish(self, type: str, count: int = 1, **payload: Any) -> list[str]:
+        """Commit events, each of an aggregate of its own; their ids."""
+        with psycopg.connect(self.dsn) as connection:
+            return [
+                str(
+                    publish(
+                        connection,
+                        NewEvent(
+                            type=type,
+                            aggregate_type="test",
+                            aggregate_id=f"{type}-{number}-{time.time_ns()}",
+                            payload=payload,
+                        ),
+                    )
+                )
+                for number in range(count)
+            ]
+
+    def send(self, body: str) -> None:
+        """Put a message into the queue past the outbox."""
+        client = sqs_client(self.settings.aws, connections=1)
+        with closing(client):
+            url = client.get_queue_url(QueueName="work")["QueueUrl"]
+            client.send_message(QueueUrl=url, MessageBody=body)
+
+    def effects(self, handler: str) -> list[str]:
+        """The ids of the events that took effect, as often as they did."""
+        with self.database() as connection:
+            rows = connection.execute(
+                "SELECT event_id FROM public.effects WHERE handler = %s", [handler]
+            ).fetchall()
+        return [str(row[0]) for row in rows]
+
+    def messages_left(self) -> int:
+        depth = Queues(self.settings).depths()["work"]
+        return depth.visible + depth.in_flight + depth.delayed
+
+    def in_flight(self) -> int:
+        return Queues(self.settings).depths()["work"].in_flight
+
+    def letters(self) -> list[dict[str, Any]]:
+        """The dead letters, each as what its `outboxd` attribute says and its body."""
+        client = sqs_client(self.settings.aws, connections=1)
+        found = []
+        with closing(client):
+            url = client.get_queue_url(QueueName="work-dlq")["QueueUrl"]
+            while messages := client.receive_message(
+                QueueUrl=url, MaxNumberOfMessages=10, MessageAttributeNames=["All"]
+            ).get("Messages"):
+                for message in messages:
+                    told = json.loads(message["MessageAttributes"]["outboxd"]["StringValue"])
+                    found.append({**told, "body": message["Body"]})
+        return found
+
+    def metric(self, name: str, **labels: str) -> float:
+        """The sum of a metric's samples that have these labels."""
+        from prometheus_client.parser import text_string_to_metric_families
+
+        families = text_string_to_metric_families(self.exposition())
+        return sum(
+            sample.value
+            for family in families
+            for sample in family.samples
+            if sample.name == name and labels.items() <= sample.labels.items()
+        )
+
+    def is_ready(self) -> bool:
+        http = self.settings.http
+        answer = get(f"{http.host}:{http.port}", "/readyz")
+        return answer is not None and answer[0] == 200
+
+    def exposition(self) -> str:
+        http = self.settings.http
+        answer = get(f"{http.host}:{http.port}", "/metrics")
+        assert answer is not None, "nobody answers /metrics"
+        assert answer[0] == 200
+        return answer[1]
+
+
+def eventually(holds: Callable[[], bool], seconds: float = 30) -> None:
+    """Return once `holds`; fail the test when it does not within the bound."""
+    deadline = boottime() + seconds
+    while not holds():
+        assert boottime() < deadline, f"not within {seconds} s"
+        time.sleep(0.05)
+
+
+def free_port() -> int:
+    import socket
+
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def alive(pid: int) -> bool:
+    """Whether the process runs; one that only waits to be reaped does not."""
+    with suppress(OSError):
+        stat = Path(f"/proc/{pid}/stat").read_text()
+        return stat.rpartition(")")[2].split()[0] != "Z"
+    return False
+
+
+def encoded(**event: Any) -> str:
+    return msgspec.json.encode(event).decode()
+
+
+CREDENTIALS = PLACEHOLDER_CREDENTIALS

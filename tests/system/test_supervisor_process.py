@@ -1,0 +1,34 @@
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.system.scene import Scene, eventually, handler
+
+pytestmark = [pytest.mark.system, pytest.mark.timeout(60)]
+
+HEAVY = re.compile(r"^(boto3|botocore|psycopg|psycopg_pool|yoyo|handlers|scenes)(\.|$)")
+RSS_LIMIT_BYTES = 45 * 10**6
+
+
+def test_the_supervisor_imports_no_database_no_aws_and_no_handler(scene: Scene) -> None:
+    scene.configure(handler("note"))
+    run = [sys.executable, "-P", "-X", "importtime", "-m", "outboxd", "run"]
+    process = subprocess.Popen(
+        [*run, "--config", str(scene.configuration)], stderr=subprocess.PIPE, text=True
+    )
+    try:
+        eventually(lambda: scene.is_ready())
+        status = Path(f"/proc/{process.pid}/status").read_text()
+    finally:
+        process.terminate()
+        _, told = process.communicate(timeout=20)
+
+    imported = {line.rpartition("|")[2].strip() for line in told.splitlines() if "|" in line}
+    assert "outboxd.supervision.supervisor" in imported
+    assert not [module for module in imported if HEAVY.match(module)]
+    match = re.search(r"VmRSS:\s+(\d+) kB", status)
+    assert match is not None
+    assert int(match[1]) * 1024 < RSS_LIMIT_BYTES
