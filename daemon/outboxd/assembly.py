@@ -5,29 +5,27 @@ driver, and the supervisor neither that nor the AWS SDK.
 """
 
 import logging
-import sys
 from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager
-from typing import Protocol, assert_never
+from contextlib import AsyncExitStack, asynccontextmanager
+from functools import partial
+from itertools import count
+from typing import assert_never
 
 import msgspec
+from anyio import to_thread
+from prometheus_client import CollectorRegistry
 
+from outboxd.actors.on_known_tables import Actor, OnKnownTables
 from outboxd.adapters.logging import configure_logging
+from outboxd.adapters.metrics.snapshot import snapshot
 from outboxd.channels.mailbox import Mailbox
 from outboxd.channels.protocol import MetricsSnapshot, Welcome
 from outboxd.core.children import ChildSpec, Kind, Slot
 from outboxd.core.exit_codes import ExitCode
-from outboxd.core.settings import Settings
+from outboxd.core.settings import DatabaseSettings, Settings
 from outboxd.ports.progress import Progress
 
-
 log = logging.getLogger(__name__)
-
-
-class Actor(Protocol):
-    """What a child does; it returns once it has drained."""
-
-    async def run(self) -> None: ...
 
 
 class Assembled(msgspec.Struct, frozen=True):
@@ -36,6 +34,137 @@ class Assembled(msgspec.Struct, frozen=True):
     actor: Actor
     progress: Progress
     snapshot: Callable[[], MetricsSnapshot]
+
+
+@asynccontextmanager
+async def assemble(slot: Slot, welcome: Welcome, mailbox: Mailbox) -> AsyncIterator[Assembled]:
+    """The actor of a slot, its connections open for the length of the block.
+
+    Raises SettingsError when the actor cannot work with these settings.
+    """
+    settings = welcome.settings
+    configure_logging(settings.logging, slot.name)
+    match slot.kind:
+        case Kind.RELAY:
+            wiring = _relay(welcome, mailbox)
+        case Kind.CONSUMER:
+            wiring = _consumer(slot, welcome, mailbox)
+        case Kind.EXTENDER:
+            wiring = _extender(settings, mailbox)
+        case _:
+            assert_never(slot.kind)
+    async with wiring as assembled:
+        yield assembled
+
+
+@asynccontextmanager
+async def _relay(welcome: Welcome, mailbox: Mailbox) -> AsyncIterator[Assembled]:
+    from outboxd.actors.relay import Relay
+    from outboxd.adapters.metrics.relay import RelayMetrics
+    from outboxd.adapters.postgres.buckets import PostgresBuckets
+    from outboxd.adapters.postgres.outbox import PostgresOutbox
+    from outboxd.adapters.postgres.sessions import Sessions
+    from outboxd.adapters.postgres.upkeep import PostgresUpkeep
+    from outboxd.adapters.sqs.publisher import sqs_destinations
+
+    settings = welcome.settings
+    assert settings.relay is not None
+    assert settings.database is not None
+    schema = settings.database.schema
+    registry = CollectorRegistry()
+    progress = Progress()
+    sessions = Sessions(settings.database, "outboxd relay")
+    destinations = sqs_destinations(settings)
+    relay = Relay(
+        mailbox,
+        settings.relay,
+        identity=welcome.identity,
+        predecessors=welcome.predecessors,
+        buckets=PostgresBuckets(sessions, schema),
+        outbox=PostgresOutbox(sessions, schema, keep_published=settings.relay.retention_days > 0),
+        upkeep=PostgresUpkeep(sessions, schema),
+        destinations=destinations,
+        observer=RelayMetrics(registry, destinations),
+        progress=progress,
+    )
+    try:
+        yield Assembled(_on_known_tables(relay, settings.database), progress, _snapshots(registry))
+    finally:
+        await sessions.close()
+
+
+@asynccontextmanager
+async def _consumer(slot: Slot, welcome: Welcome, mailbox: Mailbox) -> AsyncIterator[Assembled]:
+    from outboxd.actors.consumer import Consumer
+    from outboxd.adapters.handlers import Runner, extend_import_path, load_handlers
+    from outboxd.adapters.metrics.consumer import ConsumerMetrics
+    from outboxd.adapters.postgres.consumer_database import consumer_database
+    from outboxd.adapters.receive_counts import ReceiveCounts
+    from outboxd.adapters.sqs.queue import consumer_queue
+
+    settings = welcome.settings
+    queue = settings.queues[slot.queue]
+    extend_import_path(settings.import_path)
+    handlers = load_handlers(settings, slot.queue)
+    registry = CollectorRegistry()
+    progress = Progress()
+    metrics = ConsumerMetrics(registry, slot.queue, queue, progress)
+    async with AsyncExitStack() as stack:
+        database = None
+        if settings.database is not None:
+            database = await stack.enter_async_context(
+                consumer_database(settings.database, f"outboxd {slot.name}")
+            )
+        consumer = Consumer(
+            slot.queue,
+            queue,
+            address=welcome.address,
+            mailbox=mailbox,
+            queue=consumer_queue(settings, slot.queue, metrics.called),
+            runner=Runner(handlers, concurrency=queue.concurrency, database=database),
+            inbox=database.inbox if database is not None else ReceiveCounts(),
+            progress=progress,
+            observer=metrics,
+        )
+        actor = _on_known_tables(consumer, settings.database)
+        yield Assembled(actor, progress, _snapshots(registry))
+
+
+@asynccontextmanager
+async def _extender(settings: Settings, mailbox: Mailbox) -> AsyncIterator[Assembled]:
+    from outboxd.actors.extender import Extender, ExtenderSettings
+    from outboxd.adapters.metrics.extender import ExtenderMetrics
+    from outboxd.adapters.sqs.visibility import extender_visibility
+
+    registry = CollectorRegistry()
+    progress = Progress()
+    limits = ExtenderSettings()
+    extender = Extender(
+        extender_visibility(settings, limits.calls_per_queue),
+        limits,
+        ExtenderMetrics(registry, settings.queues),
+        progress,
+        mailbox,
+    )
+    yield Assembled(extender, progress, _snapshots(registry))
+
+
+def _on_known_tables(actor: Actor, database: DatabaseSettings | None) -> Actor:
+    """The actor, which refuses tables of another version; without a database it has none."""
+    if database is None:
+        return actor
+    from outboxd.adapters.migrations import Migrations
+    from outboxd.resources import project_directory
+
+    migrations = Migrations(
+        database.url, database.schema, project_directory() / "migrations" / "outboxd"
+    )
+    return OnKnownTables(actor, partial(to_thread.run_sync, migrations.check_version))
+
+
+def _snapshots(registry: CollectorRegistry) -> Callable[[], MetricsSnapshot]:
+    sequence = count(1)
+    return lambda: MetricsSnapshot(next(sequence), snapshot(registry))
 
 
 class Daemon:

@@ -20,7 +20,7 @@ from outboxd.channels.mailbox import Counterpart, Mailbox, open_mailbox
 from outboxd.channels.protocol import Bye, Drain, Heartbeat, Welcome
 from outboxd.core.children import Slot
 from outboxd.core.clock import boottime
-from outboxd.core.errors import ProtocolError, SettingsError
+from outboxd.core.errors import OutboxdError, ProtocolError, SettingsError
 from outboxd.core.exit_codes import ExitCode
 from outboxd.core.settings import SupervisorSettings
 from outboxd.pacing import running
@@ -77,8 +77,11 @@ async def _welcomed(
             return await _accompany(assembled, welcome, mailbox, counterpart, signals)
     except SettingsError as error:
         for problem in error.problems:
-            log.error("invalid configuration", extra={"problem": problem})
-        return ExitCode.INVALID_CONFIGURATION
+            log.error("cannot start", extra={"problem": problem})
+        return ExitCode.UNEXPECTED
+    except OutboxdError as error:
+        log.error("cannot go on", extra={"problem": str(error)})
+        return ExitCode.UNEXPECTED
 
 
 async def _accompany(

@@ -64,6 +64,6 @@ def configure_logging(settings: LoggingSettings, process: str) -> None:
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(settings.level.upper())
-    # The SDK logs request bodies at debug level, and its retries are counted by us.
-    for library in ("boto3", "botocore", "urllib3", "psycopg.pool"):
+    # The SDK logs request bodies at debug level; the HTTP server greets, and is ours to announce.
+    for library in ("boto3", "botocore", "urllib3", "psycopg.pool", "uvicorn"):
         logging.getLogger(library).setLevel(max(logging.WARNING, root.level))

@@ -4,24 +4,84 @@ How a file becomes these types is `adapters.configuration`; rules between settin
 `core.settings_rules`.
 """
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal, get_args
 
 from msgspec import Meta, Struct
+from msgspec.structs import fields
 
-Seconds = Annotated[float, Meta(gt=0)]
-Count = Annotated[int, Meta(ge=1)]
+# Every range is finite: a sleep of `inf` seconds and an integer of 100 bits are valid TOML, and
+# each would only fail later, in a child. Patterns end in \Z because `$` lets a last newline pass.
+Seconds = Annotated[float, Meta(gt=0, le=31_536_000)]
+Count = Annotated[int, Meta(ge=1, le=1_000_000_000)]
 Port = Annotated[int, Meta(ge=0, le=65535)]
-QueueName = Annotated[str, Meta(pattern=r"^[A-Za-z0-9_-]{1,80}$|^[A-Za-z0-9_-]{1,75}\.fifo$")]
+QueueName = Annotated[
+    str,
+    Meta(
+        pattern=r"^(?:[A-Za-z0-9_-]{1,80}|[A-Za-z0-9_-]{1,75}\.fifo)\Z",
+        description="a queue name of 1 to 80 letters, digits, hyphens and underscores",
+    ),
+]
 EventGlob = Annotated[str, Meta(min_length=1, max_length=255)]
-SchemaName = Annotated[str, Meta(pattern=r"^[a-z_][a-z0-9_]{0,62}$")]
-Secret = Annotated[str, Meta(extra={"secret": True})]
+SchemaName = Annotated[
+    str,
+    Meta(
+        pattern=r"^[a-z_][a-z0-9_]{0,62}\Z",
+        description="a schema name of 1 to 63 lower-case letters, digits and underscores",
+    ),
+]
+HandlerName = Annotated[
+    str,
+    Meta(
+        pattern=r"^[A-Za-z0-9_.:/-]{1,200}\Z",
+        description="a name of 1 to 200 letters, digits and any of _ . : / -",
+    ),
+]
+HandlerPath = Annotated[
+    str,
+    Meta(
+        pattern=r"^[A-Za-z_][\w.]*:[A-Za-z_][\w.]*\Z",
+        description='"package.module:function"',
+    ),
+]
+RetentionDays = Annotated[
+    float,
+    Meta(ge=1 / 1440, le=14, description="a number of days from 1/1440 (a minute) to 14"),
+]
+Secret = Annotated[str, Meta(min_length=1, extra={"secret": True, "hidden": True})]
 """A setting that may also be given as `<name>_file`, and that no log, error or page ever shows."""
+
+Options = Annotated[dict[str, str | int | float | bool], Meta(extra={"hidden": True})]
+"""A handler's own settings; hidden, since what outboxd does not know may be a key to something."""
 
 InboxMode = Literal["transaction", "after", "off"]
 
 
 class Section(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One table of the configuration file."""
+    """One table of the configuration file; its repr hides what is secret."""
+
+    def __repr__(self) -> str:
+        shown = (
+            f"{field.name}={'***' if hidden(field.type) else repr(getattr(self, field.name))}"
+            for field in fields(self)
+        )
+        return f"{type(self).__name__}({', '.join(shown)})"
+
+
+def hidden(annotation: Any) -> bool:
+    """Whether a setting of this type must not be shown."""
+    return _marked(annotation, "hidden")
+
+
+def secret(annotation: Any) -> bool:
+    """Whether a setting of this type may be given as a file of its own."""
+    return _marked(annotation, "secret")
+
+
+def _marked(annotation: Any, mark: str) -> bool:
+    return any(
+        isinstance(part, Meta) and (part.extra or {}).get(mark, False)
+        for part in get_args(annotation)
+    )
 
 
 class DatabaseSettings(Section, frozen=True, kw_only=True):
@@ -35,7 +95,7 @@ class DatabaseSettings(Section, frozen=True, kw_only=True):
 class AwsSettings(Section, frozen=True, kw_only=True):
     """Where SQS is. Credentials come from the AWS SDK's own chain, never from this file."""
 
-    region: str = "us-east-1"
+    region: Annotated[str, Meta(min_length=1)] = "us-east-1"
     endpoint_url: str | None = None
     connect_timeout_seconds: Seconds = 2.0
     read_timeout_seconds: Seconds = 5.0
@@ -44,7 +104,7 @@ class AwsSettings(Section, frozen=True, kw_only=True):
 class HttpSettings(Section, frozen=True, kw_only=True):
     """The address of /metrics, /healthz and /readyz; port 0 takes a free one."""
 
-    host: str = "127.0.0.1"
+    host: Annotated[str, Meta(min_length=1)] = "127.0.0.1"
     port: Port = 9464
 
 
@@ -86,14 +146,14 @@ class RelaySettings(Section, frozen=True, kw_only=True):
 
     routes: tuple[RouteSettings, ...] = ()
     on_unrouted: Literal["hold", "dead", "drop"] = "hold"
-    retention_days: Annotated[float, Meta(ge=0)] = 7.0
+    retention_days: Annotated[float, Meta(ge=0, le=36_500)] = 7.0
     poll_min_seconds: Seconds = 0.02
     poll_max_seconds: Seconds = 1.0
     lease_seconds: Seconds = 15.0
     renew_seconds: Seconds = 3.0
-    read_per_bucket: Count = 20
+    read_per_bucket: Annotated[int, Meta(ge=1, le=10_000)] = 20
     packs_in_flight: Annotated[int, Meta(ge=1, le=64)] = 8
-    unsettled_limit: Annotated[int, Meta(ge=10)] = 500
+    unsettled_limit: Annotated[int, Meta(ge=10, le=1_000_000)] = 500
     max_attempts: Count = 20
     backoff_first_seconds: Seconds = 0.5
     backoff_cap_seconds: Seconds = 60.0
@@ -103,12 +163,12 @@ class HandlerSettings(Section, frozen=True, kw_only=True):
     """One handler of one queue. `name` is the key of its inbox marks: keep it when code moves."""
 
     event: EventGlob
-    handler: Annotated[str, Meta(pattern=r"^[A-Za-z_][\w.]*:[A-Za-z_][\w.]*$")]
-    name: Annotated[str, Meta(min_length=1, max_length=200)]
+    handler: HandlerPath
+    name: HandlerName
     inbox: InboxMode = "transaction"
     timeout_seconds: Annotated[float, Meta(gt=0, le=43200)] = 30.0
     max_attempts: Count | None = None
-    options: dict[str, str | int | float | bool] = {}
+    options: Options = {}
 
 
 class QueueSettings(Section, frozen=True, kw_only=True):
@@ -124,8 +184,8 @@ class QueueSettings(Section, frozen=True, kw_only=True):
     on_unknown_type: Literal["dead_letter", "retry", "drop"] = "dead_letter"
     backoff_first_seconds: Seconds = 2.0
     backoff_cap_seconds: Annotated[float, Meta(gt=0, le=43200)] = 300.0
-    retention_days: Annotated[float, Meta(ge=1 / 1440, le=14)] = 4.0
-    dead_letter_retention_days: Annotated[float, Meta(ge=1 / 1440, le=14)] = 14.0
+    retention_days: RetentionDays = 4.0
+    dead_letter_retention_days: RetentionDays = 14.0
     max_receive_count: Annotated[int, Meta(ge=1, le=1000)] = 100
     handlers: tuple[HandlerSettings, ...] = ()
 

@@ -1,0 +1,64 @@
+"""Lets an actor work only on tables of the version that it was written for."""
+
+import logging
+from collections.abc import Awaitable, Callable
+from typing import Protocol
+
+import anyio
+
+from outboxd.core.errors import OutboxdError, Unavailable
+from outboxd.core.retry import Backoff
+
+log = logging.getLogger(__name__)
+
+RETRIES = Backoff(first_seconds=1.0, cap_seconds=10.0)
+
+
+class Actor(Protocol):
+    """Whatever a child does."""
+
+    async def run(self) -> None: ...
+
+
+class OnKnownTables:
+    """Runs another actor, and ends it with the check's error when the tables are unknown ones.
+
+    A database that does not answer must not keep a child from starting, or its outage would use up
+    the start limits: the actor then waits for the database by itself, and the check with it.
+    """
+
+    def __init__(self, actor: Actor, check: Callable[[], Awaitable[None]]) -> None:
+        """`check` raises Unavailable while it cannot tell, and another OutboxdError to refuse."""
+        self._actor = actor
+        self._check = check
+        self._refusal: OutboxdError | None = None
+
+    async def run(self) -> None:
+        """As long as the other actor runs. Raises the check's refusal."""
+        if await self._known():
+            await self._actor.run()
+            return
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self._watch, tasks.cancel_scope)
+            await self._actor.run()
+            tasks.cancel_scope.cancel()
+        if self._refusal is not None:
+            raise self._refusal
+
+    async def _watch(self, running: anyio.CancelScope) -> None:
+        attempt = 1
+        try:
+            while not await self._known():
+                await anyio.sleep(RETRIES.delay(attempt))
+                attempt += 1
+        except OutboxdError as refusal:
+            self._refusal = refusal
+            running.cancel()
+
+    async def _known(self) -> bool:
+        try:
+            await self._check()
+        except Unavailable as error:
+            log.warning("the version of the tables is not known yet", extra={"error": str(error)})
+            return False
+        return True

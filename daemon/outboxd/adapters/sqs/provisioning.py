@@ -1,0 +1,81 @@
+"""Creates queues in SQS and corrects their attributes; never deletes anything."""
+
+import json
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, cast
+
+from outboxd.adapters.sqs.client import sqs_client
+from outboxd.adapters.sqs.outages import AWS_ERRORS, outage
+from outboxd.core.provisioning import REDRIVE_POLICY, Action, Step, WantedQueue
+from outboxd.core.settings import AwsSettings
+
+if TYPE_CHECKING:
+    from types_boto3_sqs import SQSClient
+    from types_boto3_sqs.literals import QueueAttributeNameType
+
+
+class QueueProvisioner:
+    """The queues of one account and region. Every method raises Unavailable, with what was being
+    done and what to do about it, when AWS does not do as it is asked."""
+
+    def __init__(self, aws: AwsSettings) -> None:
+        self._client: SQSClient = sqs_client(aws, connections=1)
+
+    def existing(self, names: Sequence[str]) -> dict[str, dict[str, str]]:
+        """The attributes of those of the named queues that there are."""
+        found = {name: self._attributes(name) for name in names}
+        return {name: attributes for name, attributes in found.items() if attributes is not None}
+
+    def carry_out(self, step: Step) -> None:
+        """Do what a plan asks for one queue; a second time does no harm."""
+        queue = step.queue
+        match step.action:
+            case Action.CREATE:
+                with _explained(f"creating queue {queue.name}"):
+                    self._client.create_queue(
+                        QueueName=queue.name, Attributes=self._attributes_to_set(queue)
+                    )
+            case Action.UPDATE:
+                with _explained(f"updating queue {queue.name}"):
+                    self._client.set_queue_attributes(
+                        QueueUrl=self._url(queue.name), Attributes=self._attributes_to_set(queue)
+                    )
+            case Action.UNCHANGED:
+                pass
+
+    def _attributes(self, name: str) -> dict[str, str] | None:
+        with _explained(f"reading queue {name}"):
+            try:
+                url = self._url(name)
+            except self._client.exceptions.QueueDoesNotExist:
+                return None
+            answer = self._client.get_queue_attributes(QueueUrl=url, AttributeNames=["All"])
+        return {str(key): value for key, value in answer.get("Attributes", {}).items()}
+
+    def _attributes_to_set(self, queue: WantedQueue) -> "dict[QueueAttributeNameType, str]":
+        attributes = dict(queue.attributes)
+        if queue.dead_letter is not None:
+            policy = {
+                "deadLetterTargetArn": self._arn(queue.dead_letter),
+                "maxReceiveCount": queue.max_receive_count,
+            }
+            attributes[REDRIVE_POLICY] = json.dumps(policy)
+        return cast("dict[QueueAttributeNameType, str]", attributes)
+
+    def _arn(self, name: str) -> str:
+        answer = self._client.get_queue_attributes(
+            QueueUrl=self._url(name), AttributeNames=["QueueArn"]
+        )
+        return answer["Attributes"]["QueueArn"]
+
+    def _url(self, name: str) -> str:
+        return self._client.get_queue_url(QueueName=name)["QueueUrl"]
+
+
+@contextmanager
+def _explained(doing: str) -> Iterator[None]:
+    try:
+        yield
+    except AWS_ERRORS as error:
+        raise outage(error, doing) from error

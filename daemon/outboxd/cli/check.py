@@ -1,0 +1,87 @@
+"""`outboxd check`: everything that can be known about a configuration without starting it."""
+
+import argparse
+import os
+import sys
+from contextlib import redirect_stdout
+from typing import TYPE_CHECKING, Any
+
+from outboxd.cli.arguments import add_config_argument
+from outboxd.core.errors import SettingsError
+from outboxd.core.exit_codes import ExitCode
+
+if TYPE_CHECKING:
+    from outboxd.core.settings import Settings
+
+
+def add_parser(subparsers: Any) -> None:
+    """Describe the command to argparse."""
+    parser = subparsers.add_parser(
+        "check",
+        help="check a configuration and import its handlers",
+        description=(
+            "Checks the configuration file, the rules between its settings, and that every handler "
+            "can be imported and is of a form that can be called. Neither AWS nor the database is "
+            "asked. Prints one line for each problem and exits with 78; exits with 0 when there "
+            "is none."
+        ),
+        epilog="example: outboxd check --config config/shop.toml",
+    )
+    add_config_argument(parser)
+    parser.add_argument(
+        "--show",
+        action="store_true",
+        help="print the effective settings as JSON, defaults included, secrets masked",
+    )
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Check, and say what was found to be good. Raises SettingsError with what was not."""
+    from outboxd.adapters.configuration import load_settings
+
+    settings = load_settings(arguments.config, os.environ)
+    problems = [f"{arguments.config}: {problem}" for problem in _problems(settings)]
+    if problems:
+        raise SettingsError(problems)
+    if arguments.show:
+        _show(settings)
+    else:
+        print(f"configuration ok: {_summary(settings)}")
+    return ExitCode.OK
+
+
+def _problems(settings: "Settings") -> list[str]:
+    """What only shows outside of the file. Handlers run their module's code when they are imported:
+    in this process, which is thrown away, and never in the supervisor's."""
+    from outboxd.adapters.conninfo import conninfo_problems
+    from outboxd.adapters.handlers import extend_import_path, handler_problems
+
+    extend_import_path(settings.import_path)
+    # What a module prints while it is imported must not stand in the middle of --show's JSON.
+    with redirect_stdout(sys.stderr):
+        return [*conninfo_problems(settings), *handler_problems(settings)]
+
+
+def _show(settings: "Settings") -> None:
+    import msgspec
+
+    from outboxd.core.redaction import redacted
+
+    print(msgspec.json.format(msgspec.json.encode(redacted(settings)), indent=2).decode())
+
+
+def _summary(settings: "Settings") -> str:
+    routes = len(settings.relay.routes) if settings.relay is not None else 0
+    handlers = sum(len(queue.handlers) for queue in settings.queues.values())
+    return ", ".join(
+        [
+            _counted(routes, "route"),
+            _counted(len(settings.queues), "queue"),
+            _counted(handlers, "handler"),
+        ]
+    )
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

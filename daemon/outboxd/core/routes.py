@@ -1,0 +1,64 @@
+"""Where an event goes: the first route whose globs match."""
+
+from collections.abc import Sequence
+from fnmatch import fnmatchcase
+from typing import Literal
+
+import msgspec
+
+from outboxd.core.errors import SettingsError
+from outboxd.core.settings import RouteSettings, Settings
+
+REMEMBERED_ANSWERS = 4096
+"""Event types are few; a producer that makes them up must not fill the memory."""
+
+SQS_SCHEME = "sqs"
+
+
+class Route(msgspec.Struct, frozen=True):
+    """The destinations of an event, and the envelope that it travels in."""
+
+    to: tuple[str, ...]
+    envelope: Literal["event", "job"]
+
+
+class RouteTable:
+    """Finds the first of the configured routes that matches, and remembers the answer."""
+
+    def __init__(self, routes: Sequence[RouteSettings]) -> None:
+        self._rules = tuple(
+            (rule, Route(tuple(dict.fromkeys(rule.to)), rule.envelope)) for rule in routes
+        )
+        self._answers: dict[tuple[str, str], Route | None] = {}
+
+    @property
+    def destinations(self) -> tuple[str, ...]:
+        """Every destination that some route names, each once."""
+        return tuple(dict.fromkeys(name for _, route in self._rules for name in route.to))
+
+    def find(self, event_type: str, aggregate_type: str) -> Route | None:
+        """The route of an event, or None when no route matches it."""
+        kind = (event_type, aggregate_type)
+        if kind in self._answers:
+            return self._answers[kind]
+        if len(self._answers) >= REMEMBERED_ANSWERS:
+            self._answers.clear()
+        answer = self._answers[kind] = self._first_match(event_type, aggregate_type)
+        return answer
+
+    def _first_match(self, event_type: str, aggregate_type: str) -> Route | None:
+        for rule, route in self._rules:
+            if fnmatchcase(event_type, rule.events) and fnmatchcase(
+                aggregate_type, rule.aggregate_type
+            ):
+                return route
+        return None
+
+
+def sqs_queue_of(destination: str, settings: Settings) -> str:
+    """The name in SQS of the queue behind "sqs:<name>"; the name is a table of [queues], or else
+    that of a queue which somebody else consumes. Raises SettingsError for anything else."""
+    scheme, _, name = destination.partition(":")
+    if scheme != SQS_SCHEME or not name:
+        raise SettingsError([f'"{destination}" is no destination; write "{SQS_SCHEME}:<queue>"'])
+    return settings.sqs_queue_name(name) if name in settings.queues else name

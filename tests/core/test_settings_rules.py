@@ -1,0 +1,249 @@
+"""Settings that cannot work together are refused, with what would go wrong."""
+
+from typing import Any, TypeVar
+
+import msgspec
+import pytest
+
+from outboxd.core.settings import (
+    AwsSettings,
+    DatabaseSettings,
+    HandlerSettings,
+    QueueSettings,
+    RelaySettings,
+    RouteSettings,
+    Settings,
+    SupervisorSettings,
+)
+from outboxd.core.settings_rules import broken_rules
+
+S = TypeVar("S", bound=msgspec.Struct)
+
+HANDLER = HandlerSettings(event="order.*", handler="shop:ship", name="shop.ship")
+QUEUE = QueueSettings(handlers=(HANDLER,))
+ROUTE = RouteSettings(events="*", to=("sqs:orders",))
+RELAY = RelaySettings(routes=(ROUTE,))
+GOOD = Settings(
+    database=DatabaseSettings(url="postgresql://localhost/shop"),
+    relay=RELAY,
+    queues={"orders": QUEUE},
+)
+
+
+def changed(section: S, **settings: Any) -> S:
+    return msgspec.structs.replace(section, **settings)
+
+
+def with_queue(**settings: Any) -> Settings:
+    return changed(GOOD, queues={"orders": changed(QUEUE, **settings)})
+
+
+def with_relay(**settings: Any) -> Settings:
+    return changed(GOOD, relay=changed(RELAY, **settings))
+
+
+def with_supervisor(**settings: Any) -> Settings:
+    return changed(GOOD, supervisor=SupervisorSettings(**settings))
+
+
+def with_aws(**settings: Any) -> Settings:
+    return changed(GOOD, aws=AwsSettings(**settings))
+
+
+def with_url(url: str) -> Settings:
+    return changed(GOOD, database=DatabaseSettings(url=url))
+
+
+def two_queues(first: dict[str, Any], second: dict[str, Any]) -> Settings:
+    other = changed(HANDLER, name="shop.other")
+    return changed(
+        GOOD,
+        queues={
+            "orders": changed(QUEUE, **first),
+            "payments": changed(changed(QUEUE, handlers=(other,)), **second),
+        },
+    )
+
+
+def routed_to(*destinations: str) -> Settings:
+    return with_relay(routes=(changed(ROUTE, to=destinations),))
+
+
+def test_the_defaults_go_together() -> None:
+    assert broken_rules(GOOD) == []
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        with_queue(visibility_seconds=5),
+        with_queue(wait_seconds=15),
+        with_queue(max_attempts=25),
+        with_queue(retention_days=14.0),
+        with_queue(dead_letter="letters"),
+        with_relay(renew_seconds=3.75),
+        with_url("postgres://user:p%40ss@db1:5432,db2/shop?sslmode=require"),
+        with_url("host=db dbname=shop password='a b'"),
+        with_aws(endpoint_url="http://127.0.0.1:4566"),
+        two_queues({"dead_letter": "letters"}, {"dead_letter": "letters"}),
+        # A pool of its own for the dead letters of another queue.
+        two_queues(
+            {"dead_letter": "payments", "dead_letter_retention_days": 9}, {"retention_days": 9}
+        ),
+        changed(GOOD, relay=None),
+        changed(
+            GOOD,
+            relay=None,
+            database=None,
+            queues={"orders": changed(QUEUE, handlers=(changed(HANDLER, inbox="off"),))},
+        ),
+        changed(GOOD, relay=None, supervisor=SupervisorSettings(grace_seconds=20)),
+    ],
+)
+def test_what_works_is_allowed(settings: Settings) -> None:
+    assert broken_rules(settings) == []
+
+
+@pytest.mark.parametrize(
+    ("settings", "where", "why"),
+    [
+        (Settings(), "neither [relay] nor [queues]", "nothing to do"),
+        (changed(GOOD, database=None), "[database]: missing", "relay reads its events"),
+        (
+            changed(GOOD, database=None, relay=None),
+            "[database]: missing",
+            "handler [queues.orders] 'shop.ship' keeps its inbox there",
+        ),
+        (with_url("localhost:5432/shop"), "[database] url:", "expected postgresql://"),
+        (with_url("mysql://localhost/shop"), "[database] url:", "expected postgresql://"),
+        (with_url("postgresql+psycopg://h/d"), "[database] url:", "SQLAlchemy"),
+        (with_url("postgresql://u:p@ss@h/d"), "[database] url:", "%40"),
+        (with_url("postgresql://u:p/ss@h/d"), "[database] url:", "%2F"),
+        (with_aws(endpoint_url="localhost:4566"), "[aws] endpoint_url:", "http://"),
+        (
+            with_supervisor(grace_seconds=5, escalation_seconds=5),
+            "[supervisor] escalation_seconds:",
+            "nothing is left to stop in",
+        ),
+        (
+            with_supervisor(heartbeat_interval_seconds=4),
+            "[supervisor] heartbeat_deadline_seconds:",
+            "kills a healthy child",
+        ),
+        (
+            with_supervisor(backoff_first_seconds=31),
+            "[supervisor] backoff_first_seconds:",
+            "above backoff_cap_seconds (30)",
+        ),
+        (with_relay(routes=()), "[relay] routes:", "no event is ever published"),
+        (with_relay(renew_seconds=4), "[relay] lease_seconds:", "4 x renew_seconds (16 s)"),
+        (
+            with_aws(read_timeout_seconds=6),
+            "[relay] lease_seconds:",
+            "another relay may publish the same events",
+        ),
+        (with_relay(poll_min_seconds=2), "[relay] poll_min_seconds:", "above poll_max_seconds"),
+        (with_relay(backoff_first_seconds=61), "[relay] backoff_first_seconds:", "above"),
+        (routed_to("sqs:ordres"), "[[relay.routes]] #1 to:", 'did you mean "sqs:orders"?'),
+        (routed_to("orders"), "[[relay.routes]] #1 to:", 'did you mean "sqs:orders"?'),
+        (routed_to("kafka:orders"), "[[relay.routes]] #1 to:", "unknown destination"),
+        (routed_to("sns:topic"), "[[relay.routes]] #1 to:", "not supported by this version"),
+        (routed_to("eventbridge:bus"), "[[relay.routes]] #1 to:", "not supported by this"),
+        (routed_to("sqs:orders", "sqs:orders"), "[[relay.routes]] #1 to:", "twice"),
+        (with_queue(handlers=()), "[queues.orders] handlers:", "unknown type"),
+        (with_queue(wait_seconds=16), "[queues.orders] wait_seconds:", "lower it to at most 15"),
+        (
+            changed(with_supervisor(grace_seconds=9), queues={"orders": QUEUE}),
+            "[queues.orders] wait_seconds:",
+            "a stop would end in a kill; raise grace_seconds",
+        ),
+        (with_queue(visibility_seconds=4), "[queues.orders] visibility_seconds:", "half of it"),
+        (
+            with_queue(backoff_first_seconds=301),
+            "[queues.orders] backoff_first_seconds:",
+            "above backoff_cap_seconds (300)",
+        ),
+        (with_queue(max_attempts=26), "[queues.orders] max_receive_count:", "(104)"),
+        (
+            with_queue(handlers=(changed(HANDLER, max_attempts=26),)),
+            "[queues.orders] max_receive_count:",
+            "deploys would dead-letter healthy messages",
+        ),
+        (
+            with_queue(dead_letter_retention_days=3),
+            "[queues.orders] dead_letter_retention_days:",
+            "keeps the age",
+        ),
+        (with_queue(queue_name="orders.fifo"), "[queues.orders]:", "FIFO queues"),
+        (with_queue(dead_letter="orders-dlq.fifo"), "[queues.orders]:", "FIFO queues"),
+        (with_queue(queue_name="q" * 80), "[queues.orders] dead_letter:", "80 characters"),
+        (with_queue(dead_letter="orders"), "[queues.orders] dead_letter:", "circle forever"),
+        (
+            two_queues({}, {"queue_name": "orders"}),
+            "[queues.payments] queue_name:",
+            "only some of the messages",
+        ),
+        (
+            two_queues({"dead_letter": "x"}, {"dead_letter": "x", "dead_letter_retention_days": 9}),
+            "[queues.payments] dead_letter_retention_days:",
+            "for which [queues.orders] says 14",
+        ),
+        (
+            two_queues({}, {"handlers": (HANDLER,)}),
+            "[[queues.payments.handlers]] #1 (shop.ship):",
+            "taken by [[queues.orders.handlers]] #1 (shop.ship)",
+        ),
+        (
+            with_queue(
+                handlers=(
+                    changed(HANDLER, timeout_seconds=40_000),
+                    changed(HANDLER, name="b", event="order.created", timeout_seconds=40_000),
+                )
+            ),
+            "[[queues.orders.handlers]] #2 (b) timeout_seconds:",
+            "80000 s together",
+        ),
+    ],
+)
+def test_what_cannot_work_is_one_problem(settings: Settings, where: str, why: str) -> None:
+    (problem,) = broken_rules(settings)
+
+    assert problem.startswith(where)
+    assert why in problem
+
+
+def test_dead_letters_that_circle_are_told_for_each_queue() -> None:
+    problems = broken_rules(two_queues({"dead_letter": "payments"}, {"dead_letter": "orders"}))
+
+    assert len([problem for problem in problems if "circle forever" in problem]) == 2
+
+
+def test_a_fifo_table_is_refused_before_anything_derived_from_it() -> None:
+    settings = changed(GOOD, relay=None, queues={"orders.fifo": QUEUE})
+
+    assert any("FIFO queues" in problem for problem in broken_rules(settings))
+
+
+def test_all_broken_rules_are_told_at_once() -> None:
+    settings = changed(
+        with_queue(wait_seconds=20, visibility_seconds=2, handlers=(HANDLER, HANDLER)),
+        relay=RelaySettings(routes=(), poll_min_seconds=5),
+    )
+
+    assert len(broken_rules(settings)) == 5
+
+
+def test_a_url_is_not_shown() -> None:
+    for url in ("hunter2", "postgresql+x://u:hunter2@h/d", "postgresql://u:hunter2@@h/d"):
+        assert "hunter2" not in str(broken_rules(with_url(url)))
+
+
+def test_settings_that_no_frame_could_carry_are_refused() -> None:
+    queues = {
+        f"queue-{number}": changed(QUEUE, handlers=(changed(HANDLER, name=f"handler-{number}"),))
+        for number in range(1500)
+    }
+
+    (problem,) = broken_rules(changed(GOOD, relay=None, queues=queues))
+
+    assert "split the queues" in problem
