@@ -1,0 +1,1 @@
+"""What each action of SQS does; `table.py` lists them all."""

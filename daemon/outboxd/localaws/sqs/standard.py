@@ -1,0 +1,52 @@
+"""Standard queues: roughly first in, first out; what comes back goes to the end."""
+
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from itertools import islice
+
+from outboxd.localaws.sqs.message import Message, State
+from outboxd.localaws.sqs.queue import Identity, Queue
+from outboxd.localaws.sqs.settings import Settings
+
+
+class StandardQueue(Queue):
+    """Delivers in order of arrival, as AWS does at best; `group` is kept and means nothing here."""
+
+    def __init__(
+        self,
+        identity: Identity,
+        settings: Settings,
+        now: float,
+        find_queue: Callable[[str], Queue | None],
+    ) -> None:
+        super().__init__(identity, settings, now, find_queue)
+        # Not a dict: finding the first entry of one takes longer the more were removed before it.
+        self._visible: OrderedDict[int, Message] = OrderedDict()
+
+    @property
+    def deliverable(self) -> bool:
+        return bool(self._visible)
+
+    def _candidates(self, limit: int) -> Sequence[Message]:
+        return list(islice(self._visible.values(), limit))
+
+    def _entered(self, message: Message) -> None:
+        if message.state is State.VISIBLE:
+            self._visible[message.serial] = message
+
+    def _changed_state(self, message: Message) -> None:
+        if message.state is State.VISIBLE:
+            self._visible[message.serial] = message
+        else:
+            self._visible.pop(message.serial, None)
+
+    def _left(self, message: Message) -> None:
+        self._visible.pop(message.serial, None)
+
+    def _emptied(self) -> None:
+        self._visible.clear()
+
+    def _may_delete(self, message: Message, receipt: int, handle: str) -> bool:
+        # An expired handle deletes as long as nobody has received the message again; an older one
+        # "succeeds, but the message might not be deleted": here it never is, the strict reading.
+        return message.receipt == receipt
