@@ -1,0 +1,1 @@
+"""The shop: the package that outboxd is shown with, and a model for one of your own."""

@@ -1,1 +1,54 @@
-"""outboxd."""
+"""outboxd: the names that producers and handlers use.
+
+They are loaded when first used, so that importing outboxd costs a handler neither a database driver
+nor the AWS SDK.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from outboxd.core.errors import PublishRefused, Reject, RetryLater
+    from outboxd.core.events import Event, NewEvent
+    from outboxd.core.outcomes import DeadLetter, Done, Retry
+    from outboxd.ports.handling import Context
+    from outboxd.producer import publish
+
+__all__ = [
+    "Context",
+    "DeadLetter",
+    "Done",
+    "Event",
+    "NewEvent",
+    "PublishRefused",
+    "Reject",
+    "Retry",
+    "RetryLater",
+    "publish",
+]
+
+_HOMES = {
+    "Context": "outboxd.ports.handling",
+    "DeadLetter": "outboxd.core.outcomes",
+    "Done": "outboxd.core.outcomes",
+    "Event": "outboxd.core.events",
+    "NewEvent": "outboxd.core.events",
+    "PublishRefused": "outboxd.core.errors",
+    "Reject": "outboxd.core.errors",
+    "Retry": "outboxd.core.outcomes",
+    "RetryLater": "outboxd.core.errors",
+    "publish": "outboxd.producer",
+}
+
+
+def __getattr__(name: str) -> Any:
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module 'outboxd' has no attribute {name!r}")
+    value = getattr(import_module(home), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -47,6 +47,8 @@ async def main(name: str, fd: int) -> int:
         case "garbage":
             await stream.send(b"\x00\x00\x00\x02\xc1\xc1")
             await anyio.sleep(60)
+        case _:
+            pass
     await stream.send(frame(Ready()))
     match behaviour:
         case "crashes":
@@ -59,12 +61,14 @@ async def main(name: str, fd: int) -> int:
             await stream.send(frame(Forget(welcome.address, (1,), 5)))
             if welcome.address.incarnation == 1:
                 os.kill(os.getpid(), signal.SIGKILL)
+        case _:
+            pass
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(beat, stream)
         while (message := await reader.read()) is not None:
             match message:
                 case Drain() if behaviour == "deaf":
-                    time.sleep(60)
+                    time.sleep(60)  # noqa: ASYNC251  a loop that is stuck is the point
                 case Drain():
                     tasks.cancel_scope.cancel()
                     break

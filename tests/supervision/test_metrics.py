@@ -16,8 +16,9 @@ from outboxd.adapters.metrics.snapshot import LEFT_OUT, snapshot
 from outboxd.adapters.metrics.supervisor import SupervisorMetrics
 from outboxd.channels.protocol import Address, Family, Heartbeat, MetricsSnapshot, Sample
 from outboxd.core.children import Kind
+from outboxd.core.lives import RestartReason, State
 from outboxd.supervision.metrics import DROPPED, LAST_SNAPSHOT, MetricsBook
-from outboxd.supervision.observing import RestartReason, State, SupervisorObserver
+from outboxd.supervision.observing import SupervisorObserver
 
 ORDERS = "consumer:orders/1"
 OPENMETRICS = "application/openmetrics-text; version=1.0.0"

@@ -37,7 +37,7 @@ endpoint_url = "{endpoint}"
 port = {port}
 
 [logging]
-format = "text"
+format = "json"
 
 [supervisor]
 grace_seconds = {grace}
@@ -87,7 +87,8 @@ class Scene:
         self.dsn = dsn
         self.endpoint = endpoint
         self.directory = directory
-        self.log = directory / "daemon.log"
+        self.address = ""
+        self._runs = 0
 
     def configure(
         self,
@@ -104,7 +105,7 @@ class Scene:
                 app=APP,
                 dsn=self.dsn,
                 endpoint=self.endpoint,
-                port=port or free_port(),
+                port=port,
                 grace=grace,
                 concurrency=concurrency,
                 visibility=visibility,
@@ -129,8 +130,11 @@ class Scene:
     @contextmanager
     def daemon(self) -> Iterator[Supervisor]:
         """The daemon, ready; it is stopped at the end unless the test has done so."""
-        with supervising(self.configuration, self.settings, self.log) as supervisor:
+        self._runs += 1
+        log = self.directory / f"daemon-{self._runs}.log"
+        with supervising(self.configuration, self.settings, log) as supervisor:
             supervisor.await_ready(lambda: False)
+            self.address = supervisor.address
             yield supervisor
 
     @contextmanager
@@ -204,14 +208,8 @@ class Scene:
             if sample.name == name and labels.items() <= sample.labels.items()
         )
 
-    def is_ready(self) -> bool:
-        http = self.settings.http
-        answer = get(f"{http.host}:{http.port}", "/readyz")
-        return answer is not None and answer[0] == 200
-
     def exposition(self) -> str:
-        http = self.settings.http
-        answer = get(f"{http.host}:{http.port}", "/metrics")
+        answer = get(self.address, "/metrics")
         assert answer is not None, "nobody answers /metrics"
         assert answer[0] == 200
         return answer[1]

@@ -20,7 +20,7 @@ def test_poison_beside_good_messages_is_dead_lettered_with_its_reason(scene: Sce
     letters = {letter["reason"]: letter for letter in scene.letters()}
     assert set(letters) == {"malformed", "unknown_type", "rejected", "max_attempts"}
     assert letters["malformed"]["body"] == '{"this is not": "an event"'
-    assert "nobody.knows" in letters["unknown_type"]["error"]
+    assert letters["unknown_type"]["event_type"] == "nobody.knows"
     assert "no such customer: 42" in letters["rejected"]["error"]
     assert "attempt 3 always fails" in letters["max_attempts"]["error"]
 

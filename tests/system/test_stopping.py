@@ -60,7 +60,7 @@ def test_no_process_outlives_a_killed_supervisor(scene: Scene) -> None:
 
 @pytest.mark.parametrize("role", ["relay", "extender", "consumer:work/1"])
 def test_a_killed_child_comes_back_and_nothing_is_lost_or_doubled(scene: Scene, role: str) -> None:
-    scene.configure(handler("sleep"), concurrency=4, visibility=4)
+    scene.configure(handler("sleep"), concurrency=4, visibility=5)
     ids = scene.publish("sleep.wanted", 40, seconds=0.1)
 
     with scene.daemon() as daemon:

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.system.scene import Scene, eventually, handler
+from outboxd.demo.http import get
+from tests.system.scene import Scene, eventually, free_port, handler
 
 pytestmark = [pytest.mark.system, pytest.mark.timeout(60)]
 
@@ -14,13 +15,14 @@ RSS_LIMIT_BYTES = 45 * 10**6
 
 
 def test_the_supervisor_imports_no_database_no_aws_and_no_handler(scene: Scene) -> None:
-    scene.configure(handler("note"))
+    port = free_port()
+    scene.configure(handler("note"), port=port)
     run = [sys.executable, "-P", "-X", "importtime", "-m", "outboxd", "run"]
     process = subprocess.Popen(
         [*run, "--config", str(scene.configuration)], stderr=subprocess.PIPE, text=True
     )
     try:
-        eventually(lambda: scene.is_ready())
+        eventually(lambda: (get(f"127.0.0.1:{port}", "/readyz") or (0,))[0] == 200)
         status = Path(f"/proc/{process.pid}/status").read_text()
     finally:
         process.terminate()

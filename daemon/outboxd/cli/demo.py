@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from outboxd.demo.options import DemoOptions
     from outboxd.demo.summary import Summary
 
+STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+"""Ctrl-C, a service manager, and a terminal that is closed."""
+
 DEFAULT_ORDERS = 200
 """Of a run that is to end by itself."""
 
@@ -118,7 +121,7 @@ def _options(arguments: argparse.Namespace) -> "DemoOptions":
 
 @contextmanager
 def _stopped_by_signals() -> Iterator[threading.Event]:
-    """An event that SIGINT and SIGTERM set; a second one interrupts whatever does not stop."""
+    """An event that the first signal sets; a second one interrupts whatever does not stop."""
     stopping = threading.Event()
 
     def stop(number: int, frame: FrameType | None) -> None:
@@ -126,7 +129,7 @@ def _stopped_by_signals() -> Iterator[threading.Event]:
             raise KeyboardInterrupt
         stopping.set()
 
-    previous = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
+    previous = {number: signal.signal(number, stop) for number in STOP_SIGNALS}
     try:
         yield stopping
     finally:

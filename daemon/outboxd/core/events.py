@@ -24,7 +24,7 @@ def new_event_id() -> UUID:
     return UUID(int=value)
 
 
-class NewEvent(msgspec.Struct, frozen=True, kw_only=True):
+class NewEvent(msgspec.Struct, frozen=True):
     """A fact that a producer stores in the outbox, in the transaction of the change it tells of.
 
     `payload` is anything that msgspec encodes as JSON: a Struct, a dict, a dataclass.

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import errno
+import logging
 import os
 import socket
 from collections.abc import Callable, Iterator, Sequence
@@ -159,6 +160,7 @@ async def serve(
             ws="none",
             lifespan="off",
             log_config=None,
+            log_level=logging.WARNING,  # of uvicorn's own loggers; what it tells is not ours to log
             access_log=False,
             server_header=False,
             proxy_headers=False,

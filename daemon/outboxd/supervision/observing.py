@@ -1,33 +1,12 @@
 """What the supervisor tells about its children and itself, as facts in the past tense."""
 
-from enum import StrEnum
-from typing import Literal, Protocol
+from typing import Protocol
 
 from outboxd.channels.protocol import Heartbeat
 from outboxd.core.children import Kind
+from outboxd.core.lives import Direction, RestartReason, State
 
-Direction = Literal["to_child", "from_child"]
-
-
-class State(StrEnum):
-    """Where a child's slot stands; it is in exactly one of these."""
-
-    STARTING = "starting"
-    READY = "ready"
-    DRAINING = "draining"
-    STOPPED = "stopped"
-    BACKOFF = "backoff"
-    FAILED = "failed"
-
-
-class RestartReason(StrEnum):
-    """Why a child ended without a plan; a closed set, so that it may be a metric's label."""
-
-    CRASH = "crash"
-    SIGNAL = "signal"
-    HEARTBEAT = "heartbeat"
-    STARTUP_TIMEOUT = "startup_timeout"
-    PROTOCOL = "protocol"
+__all__ = ["Direction", "RestartReason", "State", "SupervisorObserver"]
 
 
 class SupervisorObserver(Protocol):

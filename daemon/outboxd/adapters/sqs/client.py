@@ -11,11 +11,14 @@ if TYPE_CHECKING:
     from types_boto3_sqs import SQSClient
 
 
-def sqs_client(aws: AwsSettings, *, connections: int, wait_seconds: int = 0) -> "SQSClient":
+def sqs_client(
+    aws: AwsSettings, *, connections: int, wait_seconds: int = 0, attempts: int = 2
+) -> "SQSClient":
     """A client for `connections` threads, the longest of whose polls is `wait_seconds`.
 
     The SDK tries a call twice at the most: its silent retries of a send are duplicates on a
-    standard queue, and a retry storm must not outlive a lease. The read timeout is above the long
+    standard queue, and a retry storm must not outlive a lease. The relay allows `attempts=1`: it
+    counts and times its own. The read timeout is above the long
     poll's wait, or a half-open connection would be told from an empty queue by nothing.
     """
     return boto3.session.Session().client(
@@ -26,7 +29,7 @@ def sqs_client(aws: AwsSettings, *, connections: int, wait_seconds: int = 0) -> 
             connect_timeout=aws.connect_timeout_seconds,
             read_timeout=aws.read_timeout_seconds + wait_seconds,
             max_pool_connections=connections,
-            retries={"total_max_attempts": 2, "mode": "standard"},
+            retries={"total_max_attempts": attempts, "mode": "standard"},
             tcp_keepalive=True,
         ),
     )

@@ -21,6 +21,10 @@ _KIND_OF_CODE = {
     "AccessDenied": OutageKind.DENIED,
     "AccessDeniedException": OutageKind.DENIED,
     "KmsAccessDenied": OutageKind.DENIED,
+    "KmsDisabled": OutageKind.DENIED,
+    "KmsInvalidState": OutageKind.DENIED,
+    "KmsNotFound": OutageKind.DENIED,
+    "KmsOptInRequired": OutageKind.DENIED,
     "AWS.SimpleQueueService.NonExistentQueue": OutageKind.MISSING,
     "QueueDoesNotExist": OutageKind.MISSING,
     "ExpiredToken": OutageKind.CREDENTIALS,
@@ -42,6 +46,11 @@ def outage(error: ClientError | BotoCoreError, doing: str) -> Unavailable:
     """The SDK's error as one of ours; `doing` says what was tried, on which queue."""
     kind = _kind(error)
     return Unavailable(f"{doing}: {_advice(kind)}: {error}", kind)
+
+
+def kind_of_code(code: str) -> OutageKind | None:
+    """The outage behind an error code, also of one entry of a batch; None for any other code."""
+    return _KIND_OF_CODE.get(code)
 
 
 def _kind(error: ClientError | BotoCoreError) -> OutageKind:

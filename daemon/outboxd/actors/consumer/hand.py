@@ -1,0 +1,118 @@
+"""The messages in a pool's hand: received, and not yet settled."""
+
+from collections.abc import Iterable
+from enum import Enum, auto
+
+import anyio
+
+from outboxd.actors.consumer.gates import Change
+from outboxd.channels.protocol import Lease
+from outboxd.core.envelopes import Incoming
+from outboxd.core.messages import ReceivedMessage
+from outboxd.core.settings import HandlerSettings
+from outboxd.ports.queue import BATCH
+
+SETTLING_LIMIT = 100
+"""How many messages may wait to be settled: when SQS takes no deletes, nothing more is received."""
+
+
+class Stage(Enum):
+    """How far a message is."""
+
+    ACTIVE = auto()
+    SETTLING = auto()
+    GONE = auto()
+
+
+class Item:
+    """One received message on its way through the pool.
+
+    `held` says that the extender was told of it, `lost` that SQS has given it to somebody else,
+    `in_thread` that a handler which cannot be interrupted is running.
+    """
+
+    __slots__ = ("handlers", "held", "in_thread", "incoming", "lease", "lost", "message", "stage")
+
+    def __init__(self, lease: Lease, message: ReceivedMessage) -> None:
+        self.lease = lease
+        self.message = message
+        self.incoming: Incoming | None = None
+        self.handlers: tuple[HandlerSettings, ...] = ()
+        self.held = False
+        self.lost = False
+        self.in_thread = False
+        self.stage = Stage.GONE
+
+
+class Hand:
+    """Counts what is in hand, so that a slot is taken exactly once and given back exactly once."""
+
+    def __init__(self, concurrency: int, change: Change) -> None:
+        self._concurrency = concurrency
+        self._change = change
+        self._items: dict[int, Item] = {}
+        self._active = 0
+        self._empty = anyio.Event()
+        self._empty.set()
+
+    @property
+    def active(self) -> int:
+        """Messages whose handlers have not all ended."""
+        return self._active
+
+    @property
+    def size(self) -> int:
+        """Everything in hand."""
+        return len(self._items)
+
+    def room(self) -> int:
+        """How many messages may be received now."""
+        settling = len(self._items) - self._active
+        return max(0, min(BATCH, self._concurrency - self._active, SETTLING_LIMIT - settling))
+
+    def take(self, item: Item) -> None:
+        """The message takes a slot."""
+        self._items[item.lease.token] = item
+        item.stage = Stage.ACTIVE
+        self._active += 1
+        self._empty = anyio.Event() if self._empty.is_set() else self._empty
+
+    def settle(self, item: Item) -> None:
+        """The message's handlers have ended: its slot is free, and it waits to be settled."""
+        if item.stage is Stage.ACTIVE:
+            item.stage = Stage.SETTLING
+            self._active -= 1
+            self._change.notify()
+
+    def drop(self, items: Iterable[Item]) -> None:
+        """Nothing is left to do for these messages."""
+        for item in items:
+            if item.stage is Stage.ACTIVE:
+                self._active -= 1
+            if self._items.pop(item.lease.token, None) is not None:
+                item.stage = Stage.GONE
+        if not self._items:
+            self._empty.set()
+        self._change.notify()
+
+    def lose(self, tokens: Iterable[int]) -> None:
+        """SQS has given these messages to somebody else."""
+        for token in tokens:
+            item = self._items.get(token)
+            if item is not None:
+                item.lost = True
+
+    def interrupted(self) -> list[Item]:
+        """Messages whose handlers did not end; those of running threads are left out."""
+        return [i for i in self._items.values() if i.stage is Stage.ACTIVE and not i.in_thread]
+
+    def abandon(self) -> list[Item]:
+        """Let go of messages whose handlers still run in threads: they end with the process, and
+        then the extender gives them back."""
+        left = [i for i in self._items.values() if i.stage is Stage.ACTIVE and i.in_thread]
+        self.drop(left)
+        return left
+
+    async def emptied(self) -> None:
+        """Return once nothing is in hand."""
+        await self._empty.wait()

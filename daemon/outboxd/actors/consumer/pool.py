@@ -1,0 +1,62 @@
+"""What all stages of one pool share."""
+
+import random
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import anyio
+
+from outboxd.actors.consumer.gates import Change, Gates, Obstacle
+from outboxd.actors.consumer.hand import Hand
+from outboxd.actors.consumer.timing import Timing
+from outboxd.core.clock import boottime
+from outboxd.core.judging import Patience
+from outboxd.core.retry import Backoff, Dice
+from outboxd.core.settings import QueueSettings
+from outboxd.ports.consumer_observer import ConsumerObserver
+from outboxd.ports.progress import Progress
+
+NO_HANDLER = ""
+"""Stands for the handler of messages that come to none."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Pool:
+    """One process of a pool: its settings, its clocks and dice, and the state that stages share."""
+
+    name: str
+    settings: QueueSettings
+    observer: ConsumerObserver
+    progress: Progress
+    timing: Timing = field(default_factory=Timing)
+    clock: Callable[[], float] = boottime
+    wall_clock: Callable[[], float] = time.time
+    dice: Dice = random.random
+    change: Change = field(default_factory=Change)
+    stopping: anyio.Event = field(default_factory=anyio.Event)
+    gates: Gates = field(init=False)
+    hand: Hand = field(init=False)
+    patience: dict[str, Patience] = field(init=False)
+
+    def __post_init__(self) -> None:
+        # The supervisor tells every consumer of the extender right after the welcome.
+        self.gates = Gates(self.change, Obstacle.EXTENDER)
+        self.hand = Hand(self.settings.concurrency, self.change)
+        self.patience = _patience(self.settings)
+
+    @property
+    def sqs_name(self) -> str:
+        """The name that SQS knows the queue by."""
+        return self.settings.queue_name or self.name
+
+
+def _patience(settings: QueueSettings) -> dict[str, Patience]:
+    backoff = Backoff(
+        first_seconds=settings.backoff_first_seconds, cap_seconds=settings.backoff_cap_seconds
+    )
+    patience = {NO_HANDLER: Patience(settings.max_attempts, backoff)}
+    for handler in settings.handlers:
+        attempts = handler.max_attempts or settings.max_attempts
+        patience[handler.name] = Patience(attempts, backoff)
+    return patience

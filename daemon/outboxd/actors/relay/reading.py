@@ -1,0 +1,133 @@
+"""Reads pending events of our buckets, as often as it pays."""
+
+from collections import Counter
+from collections.abc import Awaitable, Callable, Sequence
+
+import anyio
+
+from outboxd.actors.relay.dispatch import Dispatch
+from outboxd.actors.relay.ledger import Ledger
+from outboxd.actors.relay.persistence import Persistence
+from outboxd.core.chains import Chains
+from outboxd.core.errors import Unavailable
+from outboxd.core.holdings import Holdings
+from outboxd.core.outbox import StoredEvent
+from outboxd.core.retry import Dice
+from outboxd.core.settings import RelaySettings
+from outboxd.pacing import pause
+from outboxd.ports.outbox import Outbox
+from outboxd.ports.progress import Progress
+from outboxd.ports.relay_observer import RelayObserver, Stage
+
+EVENTS_IN_MEMORY = 2_000
+PAYLOADS_IN_MEMORY = 64 * 1024 * 1024
+"""Characters. Beyond either, reading waits for sending."""
+
+
+class Reading:
+    """Claims nothing: whoever owns the bucket may take what is pending in it."""
+
+    def __init__(
+        self,
+        outbox: Outbox,
+        settings: RelaySettings,
+        *,
+        holdings: Holdings,
+        chains: Chains,
+        ledger: Ledger,
+        dispatch: Dispatch,
+        sending_seconds: float,
+        progress: Progress,
+        observer: RelayObserver,
+        clock: Callable[[], float],
+        dice: Dice,
+    ) -> None:
+        """`sending_seconds` is the longest call of any destination."""
+        self._outbox = outbox
+        self._settings = settings
+        self._holdings = holdings
+        self._chains = chains
+        self._ledger = ledger
+        self._dispatch = dispatch
+        self._sending_seconds = sending_seconds
+        self._progress = progress
+        self._observer = observer
+        self._clock = clock
+        self._persistence = Persistence("read", observer, dice)
+        self._delay = settings.poll_min_seconds
+        self._again = anyio.Event()
+        self._stopped = False
+
+    def again(self) -> None:
+        """There may be something to read at once."""
+        self._again.set()
+
+    def stop(self) -> None:
+        """Take up nothing new; a read that is under way ends by itself."""
+        self._stopped = True
+        self._again.set()
+
+    async def run(self, issued: Callable[[], Awaitable[None]]) -> None:
+        """Read until stopped; `issued` is called when the first read is about to start."""
+        await issued()
+        while not self._stopped:
+            self._again = anyio.Event()
+            delay = await self._read_or_wait()
+            until_expiry = self._chains.next_expiry - self._clock()
+            await pause(self._again, max(0.0, min(delay, until_expiry)))
+
+    async def read(self) -> bool:
+        """Read one page of each bucket and start it; returns whether there is certainly more.
+        Raises Unavailable."""
+        now = self._clock()
+        self._chains.expire(now)
+        ours = {each.bucket: each for each in self._holdings.readable(now, self._sending_seconds)}
+        if not ours:
+            return False
+        per_bucket = self._settings.read_per_bucket
+        # What is in hand is named before the read, and left out by it: the answer of a read may
+        # come after the settlement of a row that it saw pending.
+        page = await self._outbox.read(
+            list(ours), per_bucket, self._chains.excluded(), self._ledger.unsettled_seqs()
+        )
+        self._observer.took(Stage.READ, self._clock() - now)
+        self._progress.last_receive_at = self._clock()
+        # A bucket that was lost meanwhile, even if it was won back, is not of this read.
+        valid = [each for each in page if self._holdings.get(each.bucket) is ours[each.bucket]]
+        before = self._chains.known + self._ledger.unsettled
+        self._dispatch.take_up(valid)
+        moved = self._chains.known + self._ledger.unsettled > before
+        return moved and _some_bucket_full(page, per_bucket)
+
+    async def _read_or_wait(self) -> float:
+        """Returns how long to wait before the next read."""
+        if self._memory_full:
+            return self._settings.poll_min_seconds
+        try:
+            more = await self.read()
+        except Unavailable as error:
+            return self._persistence.failed(error)
+        self._persistence.worked()
+        return 0.0 if more else self._idle_delay()
+
+    @property
+    def _memory_full(self) -> bool:
+        return (
+            self._chains.events >= EVENTS_IN_MEMORY
+            or self._chains.payload_length >= PAYLOADS_IN_MEMORY
+        )
+
+    def _idle_delay(self) -> float:
+        """The longer nothing happens, the longer; an aggregate that moves may have more to read as
+        soon as it rests."""
+        settings = self._settings
+        busy = self._chains.moving > 0
+        grown = settings.poll_min_seconds if busy else self._delay * 2
+        self._delay = min(grown, settings.poll_max_seconds)
+        return self._delay
+
+
+def _some_bucket_full(page: Sequence[StoredEvent], per_bucket: int) -> bool:
+    if len(page) < per_bucket:
+        return False
+    return max(Counter(event.bucket for event in page).values()) >= per_bucket

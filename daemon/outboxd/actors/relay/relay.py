@@ -1,0 +1,205 @@
+"""The relay: reads the outbox, publishes in order, writes down what was accepted."""
+
+import logging
+import random
+from collections.abc import Callable, Collection, Mapping
+from uuid import UUID
+
+import anyio
+
+from outboxd.actors.janitor import Janitor
+from outboxd.actors.relay.dispatch import Dispatch
+from outboxd.actors.relay.flights import Flights
+from outboxd.actors.relay.ledger import Ledger
+from outboxd.actors.relay.line import Line
+from outboxd.actors.relay.ownership import Ownership
+from outboxd.actors.relay.reading import Reading
+from outboxd.actors.relay.settling import Settling
+from outboxd.actors.relay.watching import WATCHER_BUCKET, Watching
+from outboxd.channels.mailbox import Mailbox
+from outboxd.channels.protocol import Drain, Ready
+from outboxd.core.chains import Chains
+from outboxd.core.clock import boottime
+from outboxd.core.errors import SettingsError
+from outboxd.core.holdings import Holdings
+from outboxd.core.retry import Dice
+from outboxd.core.routes import RouteTable
+from outboxd.core.settings import RelaySettings
+from outboxd.ports.destination import Destination
+from outboxd.ports.outbox import Buckets, Outbox, Upkeep
+from outboxd.ports.progress import Progress
+from outboxd.ports.relay_observer import RelayObserver
+
+log = logging.getLogger(__name__)
+
+ORPHAN_SECONDS = 4.5
+"""How long an orphan has: its process is ended 5 s after it lost its supervisor."""
+
+GOODBYE_SECONDS = 0.5
+"""What is kept of a drain's time for the last words of the process."""
+
+SETTLE_SECONDS = 1.5
+"""What is kept of the rest for marks and releases, however long the calls take."""
+
+
+class Relay:
+    """Publishes every committed event at least once and each aggregate's events in order.
+
+    Without a fault nothing is published twice. After a kill, only what was in flight or accepted
+    and not yet marked may be: at most `unsettled_limit` events.
+    """
+
+    def __init__(
+        self,
+        mailbox: Mailbox,
+        settings: RelaySettings,
+        *,
+        identity: UUID,
+        predecessors: Collection[UUID],
+        buckets: Buckets,
+        outbox: Outbox,
+        upkeep: Upkeep,
+        destinations: Mapping[str, Destination],
+        observer: RelayObserver,
+        progress: Progress,
+        clock: Callable[[], float] = boottime,
+        dice: Dice = random.random,
+    ) -> None:
+        """`identity` is new for every start, and `predecessors` are dead for certain.
+
+        Raises SettingsError when a route names a destination that is not in `destinations`, or a
+        lease is too short for a call.
+        """
+        sending_seconds = _longest_call(settings, destinations)
+        self._mailbox = mailbox
+        self._clock = clock
+        self._holdings = Holdings()
+        chains, ledger = Chains(), Ledger()
+        self._flights = Flights(progress, clock)
+        self._lines = {
+            name: Line(
+                name,
+                destination,
+                packs_in_flight=settings.packs_in_flight,
+                flights=self._flights,
+                observer=observer,
+                clock=clock,
+                dice=dice,
+            )
+            for name, destination in destinations.items()
+        }
+        self._dispatch = Dispatch(
+            settings,
+            self._lines,
+            chains=chains,
+            ledger=ledger,
+            holdings=self._holdings,
+            in_flight=lambda: self._flights.entries,
+            read_again=lambda: self._reading.again(),
+            observer=observer,
+            clock=clock,
+            dice=dice,
+        )
+        self._reading = Reading(
+            outbox,
+            settings,
+            holdings=self._holdings,
+            chains=chains,
+            ledger=ledger,
+            dispatch=self._dispatch,
+            sending_seconds=sending_seconds,
+            progress=progress,
+            observer=observer,
+            clock=clock,
+            dice=dice,
+        )
+        self._settling = Settling(outbox, identity, ledger, self._dispatch, observer, clock, dice)
+        self._ownership = Ownership(
+            buckets,
+            identity,
+            predecessors,
+            settings,
+            self._holdings,
+            self._dispatch,
+            observer,
+            clock,
+            dice,
+        )
+        self._watching = Watching(upkeep, self._holdings, chains, ledger, observer, clock, dice)
+        self._janitor = Janitor(upkeep, settings.retention_days, self._on_duty, observer, dice)
+        self._draining = anyio.Event()
+        self._deadline = float("inf")
+        self._ending: anyio.CancelScope | None = None
+
+    async def run(self) -> None:
+        """Work until drained or orphaned; returns before the drain's deadline."""
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self._listen)
+            for line in self._lines.values():
+                tasks.start_soon(line.run, self._dispatch)
+            for loop in (self._ownership, self._settling, self._watching, self._janitor):
+                tasks.start_soon(loop.run)
+            tasks.start_soon(self._read)
+            await self._draining.wait()
+            await self._wind_up()
+            tasks.cancel_scope.cancel()
+
+    async def _listen(self) -> None:
+        async for message in self._mailbox:
+            if isinstance(message, Drain):
+                self._drain_before(message.deadline)
+        # The supervisor is gone, and perhaps replaced already: make way.
+        self._drain_before(self._clock() + ORPHAN_SECONDS)
+
+    def _drain_before(self, deadline: float) -> None:
+        self._deadline = min(self._deadline, deadline)
+        if self._ending is not None:
+            self._ending.deadline = self._scope_deadline()
+        self._draining.set()
+
+    async def _read(self) -> None:
+        await self._ownership.tried.wait()
+        await self._reading.run(self._say_ready)
+
+    async def _say_ready(self) -> None:
+        # Not "the database is healthy": an outage is to be borne here, not restarted away.
+        await self._mailbox.send(Ready())
+
+    async def _wind_up(self) -> None:
+        """Finish the packs, mark what was accepted, give the buckets back; stop at the deadline."""
+        log.info("relay draining", extra={"in_flight": self._flights.entries})
+        self._reading.stop()
+        self._ownership.retire()
+        with anyio.CancelScope(deadline=self._scope_deadline()) as self._ending:
+            with anyio.CancelScope(deadline=self._scope_deadline() - SETTLE_SECONDS):
+                await self._flights.all_landed()
+            await self._settling.flushed()
+            self._ownership.finish()
+            await self._ownership.retired.wait()
+        self._watching.measure()  # the last word on the gauges
+        log.info("relay drained", extra={"buckets_kept": len(self._holdings)})
+
+    def _scope_deadline(self) -> float:
+        """When the drain ends, whatever is left, by the event loop's clock."""
+        return anyio.current_time() + self._deadline - GOODBYE_SECONDS - self._clock()
+
+    def _on_duty(self) -> bool:
+        return self._holdings.get(WATCHER_BUCKET) is not None
+
+
+def _longest_call(settings: RelaySettings, destinations: Mapping[str, Destination]) -> float:
+    missing = [
+        name for name in RouteTable(settings.routes).destinations if name not in destinations
+    ]
+    if missing:
+        raise SettingsError([f'[[relay.routes]] names the unknown destination "{missing[0]}"'])
+    longest = max((each.call_seconds for each in destinations.values()), default=0.0)
+    left = settings.lease_seconds - 1.2 * settings.renew_seconds
+    if longest >= left:
+        raise SettingsError(
+            [
+                f"[relay] lease_seconds: a call to a destination may take {longest:g} s, but just "
+                f"before a renewal only {left:g} s of a lease are left, so nothing would be sent"
+            ]
+        )
+    return longest

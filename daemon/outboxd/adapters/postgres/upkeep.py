@@ -1,0 +1,109 @@
+"""What one relay does for all of them: looking at the whole outbox, and deleting what is old."""
+
+from outboxd.adapters.postgres.sessions import Sessions, statement
+from outboxd.ports.outbox import Purged, Survey
+
+COUNT_CAP = 100_001
+DEAD_CAP = 10_001
+
+# Bucket by bucket: the planner can only use the index of pending rows, whatever its statistics say
+# about a table that is mostly published rows.
+PENDING = """
+    SELECT count(*)
+      FROM (
+        SELECT 1
+          FROM generate_series(0, 63) AS b(n)
+         CROSS JOIN LATERAL (
+            SELECT 1
+              FROM {schema}.outbox_events o
+             WHERE (hashtextextended(o.aggregate_type || chr(31) || o.aggregate_id, 0) & 63)
+                   ::smallint = b.n::smallint
+               AND o.published_at IS NULL
+               AND o.dead_at IS NULL
+             LIMIT %(cap)s
+         ) row
+         LIMIT %(cap)s
+      ) counted
+"""
+
+# The first row of each bucket: 64 probes. The oldest row of a bucket is its first but for clocks
+# that were set back.
+OLDEST = """
+    SELECT coalesce(extract(epoch FROM clock_timestamp() - min(head.occurred_at))::float8, 0)
+      FROM generate_series(0, 63) AS b(n)
+     CROSS JOIN LATERAL (
+        SELECT o.occurred_at
+          FROM {schema}.outbox_events o
+         WHERE (hashtextextended(o.aggregate_type || chr(31) || o.aggregate_id, 0) & 63)
+               ::smallint = b.n::smallint
+           AND o.published_at IS NULL
+           AND o.dead_at IS NULL
+         ORDER BY o.seq
+         LIMIT 1
+     ) head
+     WHERE isfinite(head.occurred_at)
+"""
+
+DEAD = """
+    SELECT count(*)
+      FROM (
+        SELECT 1
+          FROM {schema}.outbox_events
+         WHERE dead_at IS NOT NULL AND published_at IS NULL
+         LIMIT %(cap)s
+      ) counted
+"""
+
+# By the primary key, so that no index on published_at is needed, which each mark would pay for.
+PURGE = """
+    WITH page AS MATERIALIZED (
+        SELECT seq, occurred_at
+          FROM {schema}.outbox_events
+         WHERE seq > %(after)s
+         ORDER BY seq
+         LIMIT %(limit)s
+    ), gone AS (
+        DELETE FROM {schema}.outbox_events o
+         USING page
+         WHERE o.seq = page.seq
+           AND o.published_at < clock_timestamp() - %(age)s * interval '1 second'
+        RETURNING 1
+    )
+    SELECT coalesce(max(seq), %(after)s),
+           (SELECT count(*) FROM gone),
+           count(*) < %(limit)s
+               OR bool_or(occurred_at > clock_timestamp() - %(age)s * interval '1 second')
+      FROM page
+"""
+
+FORGET = """
+    DELETE FROM {schema}.outbox_relays
+     WHERE seen < clock_timestamp() - %(silent)s * interval '1 second'
+"""
+
+
+class PostgresUpkeep:
+    """Slow statements on a connection of their own, opened only where they are needed."""
+
+    def __init__(self, sessions: Sessions, schema: str) -> None:
+        self._session = sessions.session()
+        self._pending = statement(PENDING, schema)
+        self._oldest = statement(OLDEST, schema)
+        self._dead = statement(DEAD, schema)
+        self._purge = statement(PURGE, schema)
+        self._forget = statement(FORGET, schema)
+
+    async def survey(self) -> Survey:
+        ((pending,),) = await self._session.rows(self._pending, {"cap": COUNT_CAP})
+        ((oldest,),) = await self._session.rows(self._oldest, {})
+        ((dead,),) = await self._session.rows(self._dead, {"cap": DEAD_CAP})
+        return Survey(pending, max(0.0, oldest), dead)
+
+    async def purge(self, older_than_seconds: float, after_seq: int, limit: int) -> Purged:
+        ((last_seq, deleted, finished),) = await self._session.rows(
+            self._purge, {"age": older_than_seconds, "after": after_seq, "limit": limit}
+        )
+        return Purged(last_seq, deleted, bool(finished))
+
+    async def forget_relays(self, silent_seconds: float) -> None:
+        await self._session.run(self._forget, {"silent": silent_seconds})

@@ -1,0 +1,44 @@
+"""The supervisor's children as its /metrics shows them."""
+
+from collections import Counter
+from collections.abc import Iterator
+
+from msgspec import Struct
+from prometheus_client.parser import text_string_to_metric_families
+from prometheus_client.samples import Sample
+
+
+class ChildView(Struct, frozen=True, kw_only=True):
+    """One child's slot; `restarts` counts those that nobody planned."""
+
+    name: str
+    state: str
+    restarts: int
+    rss_bytes: int
+
+
+def children(text: str) -> tuple[ChildView, ...]:
+    """The children in an exposition, by name."""
+    states: dict[str, str] = {}
+    restarts: Counter[str] = Counter()
+    rss: Counter[str] = Counter()
+    for sample in _samples(text):
+        child = sample.labels.get("child", "")
+        match sample.name:
+            case "outboxd_child_state" if sample.value == 1:
+                states[child] = sample.labels["state"]
+            case "outboxd_child_restarts_total":
+                restarts[child] += int(sample.value)
+            case "outboxd_child_resident_memory_bytes":
+                rss[child] += int(sample.value)
+            case _:
+                pass
+    return tuple(
+        ChildView(name=name, state=states[name], restarts=restarts[name], rss_bytes=rss[name])
+        for name in sorted(states)
+    )
+
+
+def _samples(text: str) -> Iterator[Sample]:
+    for family in text_string_to_metric_families(text):
+        yield from family.samples

@@ -1,0 +1,119 @@
+"""One run of the demo: open the shop, watch, and count what became of everything."""
+
+import logging
+import threading
+import time
+
+from outboxd.core.errors import Unavailable
+from outboxd.demo.drained import DrainWatch
+from outboxd.demo.killer import Killer, killing
+from outboxd.demo.observation import Observation, observer_of
+from outboxd.demo.options import DemoOptions
+from outboxd.demo.scene import Scene, scene
+from outboxd.demo.shopping import Shop, shopping
+from outboxd.demo.summary import Summary, summarize
+from outboxd.demo.view import View
+
+logger = logging.getLogger(__name__)
+
+LOOK_SECONDS = 0.5
+LOOK_SHARE = 5
+"""A look that takes long, over many orders, is repeated less often: a fifth of the time at most."""
+
+
+def play(options: DemoOptions, view: View, stopping: threading.Event) -> Summary | None:
+    """Run the demo until it is over or `stopping`; None if it was stopped before it began.
+
+    Everything that it started is gone when it returns or raises.
+    """
+    with scene(options, view.say, stopping.is_set) as running:
+        if stopping.is_set():
+            return None
+        view.opened(running)
+        return _Run(options, running, view, stopping).to_its_end()
+
+
+class _Run:
+    """The part of a run in which the shop is open."""
+
+    def __init__(
+        self,
+        options: DemoOptions,
+        running: Scene,
+        view: View,
+        stopping: threading.Event,
+    ) -> None:
+        self._options = options
+        self._scene = running
+        self._observer = observer_of(running)
+        self._view = view
+        self._stopping = stopping
+        self._began_at = time.monotonic()
+        self._drain = DrainWatch()
+
+    def to_its_end(self) -> Summary:
+        options, supervisor = self._options, self._scene.supervisor
+        with (
+            killing(supervisor.pid, options.kill_every_seconds, options.seed) as killer,
+            shopping(
+                self._scene.dsn, orders=options.orders, rate=options.rate, seed=options.seed
+            ) as shop,
+        ):
+            self._watch(shop, killer)
+        seconds = time.monotonic() - self._began_at
+        restarts = {child.name: child.restarts for child in self._observer.children()}
+        self._view.say("stopping")
+        exit_code = supervisor.stop()
+        return summarize(
+            self._observer.look().count,
+            orders_wanted=options.orders if options.exit_when_drained else None,
+            restarts=restarts,
+            kills=killer.kills if killer is not None else {},
+            concurrency=max(queue.concurrency for queue in self._scene.settings.queues.values()),
+            seconds=seconds,
+            supervisor_exit_code=exit_code,
+        )
+
+    def _watch(self, shop: Shop, killer: Killer | None) -> None:
+        """Look again and again until the end of the run."""
+        pause = 0.0
+        while not self._stopping.wait(pause):
+            began_at = time.monotonic()
+            observation = self._look()
+            if observation is not None:
+                self._view.show(observation, killer.kills if killer is not None else {})
+                if self._over(observation, shop, killer):
+                    return
+            if self._ended_early():
+                return
+            pause = max(LOOK_SECONDS, LOOK_SHARE * (time.monotonic() - began_at))
+
+    def _look(self) -> Observation | None:
+        """A look; None while the database or the queues are away, which the daemon must outlive."""
+        try:
+            return self._observer.look()
+        except Unavailable as error:
+            logger.warning("not everything can be counted", extra={"error": str(error)})
+            return None
+
+    def _over(self, observation: Observation, shop: Shop, killer: Killer | None) -> bool:
+        """Whether a run that ends by itself has nothing left to do, and nothing moves any more."""
+        done = shop.closed and observation.count.complete
+        if not self._options.exit_when_drained:
+            return False
+        if done and killer is not None:
+            killer.work_done()
+        killed_enough = killer is None or killer.satisfied
+        return self._drain.look(
+            observation.at, quiet=done and killed_enough and observation.count.quiet
+        )
+
+    def _ended_early(self) -> bool:
+        if (words := self._scene.supervisor.last_words()) is not None:
+            self._view.say(words)
+            return True
+        deadline = self._options.deadline_seconds
+        if self._options.exit_when_drained and time.monotonic() - self._began_at > deadline:
+            self._view.say(f"not drained after {deadline:g} s")
+            return True
+        return False

@@ -1,0 +1,78 @@
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from outboxd.core.outbox import StoredEvent
+from outboxd.core.outgoing import ILLEGAL, attributes_of, body_of, utf8_bytes
+
+
+def an_event(payload: str = '{"amount": 12.50}', **changes: object) -> StoredEvent:
+    values: dict[str, object] = {
+        "key": 1,
+        "seq": 1,
+        "id": "0194d0c0-0000-7000-8000-000000000001",
+        "event_type": "order.placed",
+        "aggregate_type": "order",
+        "aggregate_id": "o-1",
+        "payload": payload,
+        "traceparent": None,
+        "occurred_at": "2026-01-01T00:00:00.000000Z",
+        "born_at": 0.0,
+        "attempts": 0,
+        "due_at": 0.0,
+        "delivered_to": None,
+    }
+    return StoredEvent(**{**values, **changes})  # type: ignore[arg-type]
+
+
+def test_an_event_has_exactly_these_keys_and_its_payload_untouched() -> None:
+    body = body_of(an_event(), "event")
+
+    assert body == (
+        '{"id":"0194d0c0-0000-7000-8000-000000000001","type":"order.placed",'
+        '"aggregate_type":"order","aggregate_id":"o-1",'
+        '"occurred_at":"2026-01-01T00:00:00.000000Z","payload":{"amount": 12.50}}'
+    )
+
+
+def test_a_job_has_an_id_a_type_and_a_payload() -> None:
+    body = body_of(an_event("[1, 2]"), "job")
+
+    assert body == (
+        '{"id":"0194d0c0-0000-7000-8000-000000000001","type":"order.placed","payload":[1, 2]}'
+    )
+
+
+@given(st.text(), st.text())
+def test_every_body_is_json_that_sqs_takes(name: str, text: str) -> None:
+    # As jsonb writes it: other characters than controls, quotes and backslashes stand as they are.
+    payload = json.dumps({"text": text}, ensure_ascii=False)
+
+    body = body_of(an_event(payload, aggregate_id=name), "event")
+
+    assert ILLEGAL.search(body) is None
+    assert json.loads(body)["payload"] == {"text": text}
+    assert json.loads(body)["aggregate_id"] == name
+    assert utf8_bytes(body) == len(body.encode())
+
+
+@pytest.mark.parametrize(
+    ("changes", "attributes"),
+    [
+        ({}, {"event_type": "order.placed", "aggregate_id": "o-1"}),
+        ({"aggregate_id": ""}, {"event_type": "order.placed"}),
+        ({"traceparent": ""}, {"event_type": "order.placed", "aggregate_id": "o-1"}),
+        (
+            {"traceparent": "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"},
+            {
+                "event_type": "order.placed",
+                "aggregate_id": "o-1",
+                "traceparent": "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
+            },
+        ),
+    ],
+)
+def test_empty_attributes_are_left_out(changes: dict[str, str], attributes: dict[str, str]) -> None:
+    assert attributes_of(an_event(**changes)) == attributes

@@ -1,0 +1,13 @@
+"""A shop with nothing in it yet."""
+
+from collections.abc import Iterator
+
+import psycopg
+import pytest
+
+
+@pytest.fixture
+def shop(shop_database: str) -> Iterator[psycopg.Connection]:
+    """A connection to the shop's database; each statement outside a transaction commits."""
+    with psycopg.connect(shop_database, autocommit=True) as connection:
+        yield connection
