@@ -4,10 +4,15 @@ from outboxd.core.children import Kind, Slot, children_of
 from outboxd.core.errors import SettingsError
 from outboxd.core.settings import HandlerSettings, QueueSettings, RelaySettings, Settings
 
+QUICK = HandlerSettings(event="*", handler="a:b", name="quick", timeout_seconds=5)
 SLOW = HandlerSettings(event="*", handler="a:b", name="slow", timeout_seconds=100)
 SETTINGS = Settings(
     relay=RelaySettings(),
-    queues={"orders": QueueSettings(processes=2), "mails": QueueSettings(handlers=(SLOW,))},
+    queues={
+        "orders": QueueSettings(processes=2, handlers=(QUICK,)),
+        "mails": QueueSettings(handlers=(SLOW,)),
+        "elsewhere": QueueSettings(),
+    },
 )
 
 
@@ -31,6 +36,11 @@ def test_a_relay_alone_needs_no_extender() -> None:
 
 def test_a_pool_alone_brings_its_extender() -> None:
     assert names("consumer:mails") == ["extender", "consumer:mails/1"]
+
+
+def test_a_queue_without_handlers_has_no_pool() -> None:
+    with pytest.raises(SettingsError, match="no such part"):
+        names("consumer:elsewhere")
 
 
 def test_an_unknown_part_is_refused_with_the_parts_there_are() -> None:

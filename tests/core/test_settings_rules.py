@@ -138,7 +138,7 @@ def test_what_works_is_allowed(settings: Settings) -> None:
         (with_relay(routes=()), "[relay] routes:", "no event is ever published"),
         (with_relay(renew_seconds=4), "[relay] lease_seconds:", "4 x renew_seconds (16 s)"),
         (
-            with_aws(read_timeout_seconds=6),
+            with_aws(read_timeout_seconds=13),
             "[relay] lease_seconds:",
             "another relay may publish the same events",
         ),
@@ -150,7 +150,11 @@ def test_what_works_is_allowed(settings: Settings) -> None:
         (routed_to("sns:topic"), "[[relay.routes]] #1 to:", "not supported by this version"),
         (routed_to("eventbridge:bus"), "[[relay.routes]] #1 to:", "not supported by this"),
         (routed_to("sqs:orders", "sqs:orders"), "[[relay.routes]] #1 to:", "twice"),
-        (with_queue(handlers=()), "[queues.orders] handlers:", "unknown type"),
+        (
+            changed(with_queue(handlers=()), relay=None),
+            "[queues.orders] handlers:",
+            "no route publishes to it",
+        ),
         (with_queue(wait_seconds=16), "[queues.orders] wait_seconds:", "lower it to at most 15"),
         (
             changed(with_supervisor(grace_seconds=9), queues={"orders": QUEUE}),
@@ -247,3 +251,7 @@ def test_settings_that_no_frame_could_carry_are_refused() -> None:
     (problem,) = broken_rules(changed(GOOD, relay=None, queues=queues))
 
     assert "split the queues" in problem
+
+
+def test_a_queue_that_is_only_published_to_needs_no_handlers() -> None:
+    assert broken_rules(with_queue(handlers=(), wait_seconds=20, visibility_seconds=2)) == []

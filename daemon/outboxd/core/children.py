@@ -62,7 +62,7 @@ def children_of(settings: Settings, only: str | None = None) -> tuple[ChildSpec,
     SettingsError if the configuration has no such part.
     """
     relay = settings.relay is not None and only in (None, "relay")
-    queues = [name for name in settings.queues if only in (None, f"consumer:{name}")]
+    queues = [name for name in settings.consumed if only in (None, f"consumer:{name}")]
     if not relay and not queues:
         raise SettingsError([_nothing_to_run(settings, only)])
     slots = [Slot(Kind.EXTENDER)] if queues else []
@@ -84,7 +84,7 @@ def _heartbeat_deadline(settings: Settings, slot: Slot) -> float:
 
 def _nothing_to_run(settings: Settings, only: str | None) -> str:
     if only is None:
-        return "the configuration has neither [relay] nor a queue under [queues]: nothing to run"
+        return "the configuration has neither a [relay] nor a queue with handlers: nothing to run"
     parts = ["relay"] if settings.relay is not None else []
-    parts += [f"consumer:{name}" for name in settings.queues]
+    parts += [f"consumer:{name}" for name in settings.consumed]
     return f"--only {only}: no such part in the configuration; it has {', '.join(parts) or 'none'}"

@@ -23,18 +23,27 @@ _QUEUES = Place("queues")
 
 def queue_problems(settings: Settings) -> Iterator[str]:
     """What cannot work about each queue by itself."""
+    published = published_to(settings)
     for name, queue in settings.queues.items():
         place = _QUEUES.subtable(name)
         yield from _fifo(settings, name, place)
         yield from _derived_name(settings, name, place)
-        yield from _stopping(settings, queue, place)
-        yield from _extending(settings, queue, place)
         yield from _attempts(queue, place)
-        if not queue.handlers:
+        if queue.handlers:
+            yield from _stopping(settings, queue, place)
+            yield from _extending(settings, queue, place)
+        if not queue.handlers and name not in published:
             yield (
-                f"{place} handlers: none, so every message would be of an unknown type; "
+                f"{place} handlers: none, and no route publishes to it, so it is of no use; "
                 f"add [[{place.table}.handlers]]"
             )
+
+
+def published_to(settings: Settings) -> frozenset[str]:
+    """The tables of [queues] that some route names."""
+    routes = settings.relay.routes if settings.relay is not None else ()
+    destinations = (destination for route in routes for destination in route.to)
+    return frozenset(destination.removeprefix("sqs:") for destination in destinations)
 
 
 def _fifo(settings: Settings, name: str, place: Place) -> Iterator[str]:

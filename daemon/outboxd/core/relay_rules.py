@@ -73,12 +73,12 @@ def _leases(relay: RelaySettings, settings: Settings) -> Iterator[str]:
     publish_seconds = longest_call_seconds(settings)
     if publish_seconds >= relay.lease_seconds:
         yield (
-            "[relay] lease_seconds: must be above the longest publish call, 2 tries x ([aws] "
-            f"connect_timeout_seconds + read_timeout_seconds) = {publish_seconds:g} s, or another "
+            "[relay] lease_seconds: must be above the longest publish call, [aws] "
+            f"connect_timeout_seconds + read_timeout_seconds = {publish_seconds:g} s, or another "
             "relay may publish the same events meanwhile, out of order"
         )
 
 
 def longest_call_seconds(settings: Settings) -> float:
-    """How long one call to SQS that is no long poll may take: the SDK tries twice."""
-    return 2 * (settings.aws.connect_timeout_seconds + settings.aws.read_timeout_seconds)
+    """How long a call of the relay to SQS may take; it is a single try."""
+    return settings.aws.connect_timeout_seconds + settings.aws.read_timeout_seconds

@@ -172,7 +172,7 @@ class HandlerSettings(Section, frozen=True, kw_only=True):
 
 
 class QueueSettings(Section, frozen=True, kw_only=True):
-    """One queue and the pool that consumes it."""
+    """One queue and, if it has handlers, the pool that consumes it."""
 
     queue_name: QueueName | None = None
     processes: Annotated[int, Meta(ge=1, le=64)] = 1
@@ -201,6 +201,11 @@ class Settings(Section, frozen=True, kw_only=True):
     logging: LoggingSettings = LoggingSettings()
     relay: RelaySettings | None = None
     queues: dict[QueueName, QueueSettings] = {}
+
+    @property
+    def consumed(self) -> tuple[str, ...]:
+        """The queues that have a pool here; one without handlers is only published to."""
+        return tuple(name for name, queue in self.queues.items() if queue.handlers)
 
     def sqs_queue_name(self, queue: str) -> str:
         """The name that SQS knows the queue by: the table's own name unless one is given."""
