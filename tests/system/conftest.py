@@ -5,20 +5,19 @@ from pathlib import Path
 
 import pytest
 
-from outboxd.demo.aws import local_aws
-from tests.system.scene import CREDENTIALS, Scene
+from outboxd.demo.aws import PLACEHOLDER_CREDENTIALS, local_aws
+from tests.system.scene import Scene
 
 
-@pytest.fixture(scope="session")
-def aws_endpoint(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    with local_aws(tmp_path_factory.mktemp("aws") / "log") as endpoint:
+@pytest.fixture
+def aws_endpoint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """A local AWS of this test alone: its queues must not meet those of another one."""
+    for name, value in PLACEHOLDER_CREDENTIALS.items():
+        monkeypatch.setenv(name, value)
+    with local_aws(tmp_path / "aws.log") as endpoint:
         yield endpoint
 
 
 @pytest.fixture
-def scene(database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Scene]:
-    for name, value in CREDENTIALS.items():
-        monkeypatch.setenv(name, value)
-    # A local AWS of its own: queues of the same name must not meet those of another test.
-    with local_aws(tmp_path / "aws.log") as endpoint:
-        yield Scene(database, endpoint, tmp_path)
+def scene(database: str, aws_endpoint: str, tmp_path: Path) -> Scene:
+    return Scene(database, aws_endpoint, tmp_path)

@@ -17,7 +17,6 @@ from outboxd.adapters.sqs.client import sqs_client
 from outboxd.cli.main import main
 from outboxd.core.clock import boottime
 from outboxd.core.settings import Settings
-from outboxd.demo.aws import PLACEHOLDER_CREDENTIALS
 from outboxd.demo.http import get
 from outboxd.demo.queues import Queues
 from outboxd.demo.supervisor import Supervisor, supervising
@@ -112,7 +111,7 @@ class Scene:
                 handlers="".join(handlers),
             )
         )
-        assert main(["provision", "--config", str(path)]) == 0
+        assert main(["provision", "--config", str(path)]) == 0, "queues cannot be provisioned"
         with self.database() as connection:
             connection.execute(
                 "CREATE TABLE IF NOT EXISTS public.effects (event_id uuid, handler text)"
@@ -241,6 +240,3 @@ def alive(pid: int) -> bool:
 
 def encoded(**event: Any) -> str:
     return msgspec.json.encode(event).decode()
-
-
-CREDENTIALS = PLACEHOLDER_CREDENTIALS
