@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 
@@ -21,6 +22,9 @@ def child_called(role: str, module: str = "outboxd.child") -> Iterator[subproces
     """A process of ours whose arguments are those of a supervisor's child."""
     process = subprocess.Popen([sys.executable, "-c", SLEEP, "-m", module, role, "--fd", "3"])
     try:
+        # The arguments are in /proc only some microseconds after the exec that Popen waits for.
+        while role.encode() not in Path(f"/proc/{process.pid}/cmdline").read_bytes():
+            time.sleep(0.001)
         yield process
     finally:
         process.kill()

@@ -1,13 +1,9 @@
 """The visibility port over boto3, against three independent servers."""
 
 import socket
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
 from itertools import count
-from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
@@ -15,7 +11,6 @@ import anyio
 import boto3
 import pytest
 from botocore.exceptions import ClientError
-from moto.server import ThreadedMotoServer
 from prometheus_client import CollectorRegistry
 
 from outboxd.actors.extender import Extender, ExtenderSettings
@@ -28,8 +23,8 @@ from outboxd.core.errors import OutageKind, Unavailable
 from outboxd.core.settings import AwsSettings, QueueSettings, Settings
 from outboxd.ports.progress import Progress
 from outboxd.ports.visibility import Extended, Failed, Lost, Timeout
+from tests.emulators import EMULATORS
 from tests.extender.scene import POOL
-from tests.localaws.support import running_aws
 
 if TYPE_CHECKING:
     from types_boto3_sqs import SQSClient
@@ -38,53 +33,9 @@ if TYPE_CHECKING:
 _numbers = count(1)
 
 
-@contextmanager
-def localaws() -> Iterator[str]:
-    with running_aws() as aws:
-        yield aws.endpoint
-
-
-@contextmanager
-def moto() -> Iterator[str]:
-    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
-    server.start()
-    try:
-        host, port = server.get_host_and_port()
-        yield f"http://{host}:{port}"
-    finally:
-        server.stop()
-
-
-@contextmanager
-def roto() -> Iterator[str]:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    binary = Path(sys.executable).parent / "roto-server"
-    command = [str(binary), "--ephemeral", "--port", str(port)]
-    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as server:
-        try:
-            _wait_for(port)
-            yield f"http://127.0.0.1:{port}"
-        finally:
-            server.kill()
-
-
-def _wait_for(port: int) -> None:
-    end = time.monotonic() + 20
-    while True:
-        try:
-            socket.create_connection(("127.0.0.1", port)).close()
-        except OSError:
-            assert time.monotonic() < end, "the server does not start"
-            time.sleep(0.05)
-        else:
-            return
-
-
-@pytest.fixture(scope="module", params=[localaws, moto, roto], ids=["localaws", "moto", "roto"])
+@pytest.fixture(scope="module", params=EMULATORS)
 def endpoint(request: pytest.FixtureRequest) -> Iterator[str]:
-    with request.param() as endpoint:
+    with EMULATORS[request.param]() as endpoint:
         yield endpoint
 
 

@@ -28,6 +28,8 @@ def test_sigterm_of_a_loaded_daemon_drains_within_its_grace(scene: Scene) -> Non
 
     with scene.daemon():
         eventually(lambda: scene.messages_left() == 0 and len(set(scene.effects("sleep"))) == 60)
+        eventually(lambda: scene.metric("outboxd_messages_processed_total", outcome="ok") > 0)
+        assert scene.metric("outboxd_inbox_duplicates_total") == 0
     assert sorted(scene.effects("sleep")) == sorted(ids), "each once"
 
 

@@ -32,13 +32,17 @@ class Killer(threading.Thread):
         self._seen: set[str] = set()
         self._work_done = threading.Event()
         self._stopping = threading.Event()
-        self.kills: Counter[str] = Counter()
-        """By role. Read by others while this thread writes it."""
+        self._kills: Counter[str] = Counter()
+
+    @property
+    def kills(self) -> dict[str, int]:
+        """How often each role was killed: a copy, since this thread may be writing it."""
+        return dict(self._kills)
 
     @property
     def spared(self) -> Set[str]:
         """Roles that have been seen and never been killed."""
-        return self._seen - self.kills.keys()
+        return self._seen - self._kills.keys()
 
     @property
     def satisfied(self) -> bool:
@@ -65,7 +69,7 @@ class Killer(threading.Thread):
             return
         victim = choose(children, self.spared, self._dice)
         if victim is not None and kill(victim, self._supervisor):
-            self.kills[victim.role] += 1
+            self._kills[victim.role] += 1
             logger.info("killed", extra={"role": victim.role, "pid": victim.pid})
 
 

@@ -4,7 +4,10 @@ from msgspec import Struct
 
 SHORTEST_TIMEOUT_SECONDS = 60.0
 SETTLING_SECONDS = 40.0
-"""Start, last retries after a kill, two quiet looks and stop, on a slow machine."""
+"""Last retries and two quiet looks, on a slow machine."""
+
+KILLING_SECONDS = 60.0
+"""What killed children cost: restarts, and messages that come back when their time is over."""
 
 
 class DemoOptions(Struct, frozen=True, kw_only=True):
@@ -26,4 +29,5 @@ class DemoOptions(Struct, frozen=True, kw_only=True):
         if self.timeout_seconds is not None:
             return self.timeout_seconds
         shopping = (self.orders or 0) / self.rate
-        return max(SHORTEST_TIMEOUT_SECONDS, 3 * shopping + SETTLING_SECONDS)
+        killing = KILLING_SECONDS if self.kill_every_seconds is not None else 0.0
+        return max(SHORTEST_TIMEOUT_SECONDS, 3 * shopping + SETTLING_SECONDS) + killing

@@ -5,8 +5,11 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, cast
 
+from botocore.exceptions import ClientError
+
 from outboxd.adapters.sqs.client import sqs_client
-from outboxd.adapters.sqs.outages import AWS_ERRORS, outage
+from outboxd.adapters.sqs.outages import AWS_ERRORS, kind_of_code, outage
+from outboxd.core.errors import OutageKind
 from outboxd.core.provisioning import REDRIVE_POLICY, Action, Step, WantedQueue
 from outboxd.core.settings import AwsSettings
 
@@ -48,8 +51,11 @@ class QueueProvisioner:
         with _explained(f"reading queue {name}"):
             try:
                 url = self._url(name)
-            except self._client.exceptions.QueueDoesNotExist:
-                return None
+            except ClientError as error:
+                # By its code: not every server names the exception so that the SDK knows it.
+                if kind_of_code(error.response["Error"]["Code"]) is OutageKind.MISSING:
+                    return None
+                raise
             answer = self._client.get_queue_attributes(QueueUrl=url, AttributeNames=["All"])
         return {str(key): value for key, value in answer.get("Attributes", {}).items()}
 
