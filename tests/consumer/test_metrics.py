@@ -9,17 +9,18 @@ from outboxd.core.clock import boottime
 from outboxd.core.errors import OutageKind
 from outboxd.core.judging import RetryCause
 from outboxd.core.outcomes import DeadReason
+from outboxd.core.settings import QueueSettings
 from outboxd.ports.consumer_observer import ConsumerObserver, Processed
 from outboxd.ports.progress import Progress
 from outboxd.ports.queue import Depth
-from tests.consumer.scene import handler_settings, queue_settings
+from tests.consumer.scene import handler_settings
 
 
 class Scene:
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
         self.progress = Progress()
-        settings = queue_settings((), handlers=(handler_settings("mailer"),))
+        settings = QueueSettings(concurrency=4, handlers=(handler_settings("mailer"),))
         self.metrics = ConsumerMetrics(
             self.registry, "orders", settings, self.progress, lambda: 1000.0
         )

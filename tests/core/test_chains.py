@@ -50,7 +50,7 @@ def test_an_accepted_head_makes_way_for_the_next() -> None:
     assert following is not None
     assert following.seq == 3
     assert chains.advance(7) is None
-    assert chains.known == chains.events == chains.payload_length == 0
+    assert chains.moving == chains.events == chains.payload_length == 0
 
 
 def test_what_a_late_answer_brings_of_a_moving_or_parked_aggregate_is_left_alone() -> None:
@@ -111,9 +111,9 @@ def test_the_memory_for_parked_aggregates_is_bounded_but_marks_are_never_forgott
     for key in range(chains_module.PARKED_LIMIT + 10):
         chains.park(key, Parked(Waiting.ROUTE, FOREVER, 1))
 
-    assert chains.known == chains_module.PARKED_LIMIT
+    assert chains.parked == chains_module.PARKED_LIMIT
     chains.park(-7, Parked(Waiting.MARK, FOREVER, 1))
-    assert chains.known == chains_module.PARKED_LIMIT + 1
+    assert chains.parked == chains_module.PARKED_LIMIT + 1
 
 
 @given(

@@ -3,7 +3,15 @@
 import inspect
 import threading
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator, Sequence
+from collections.abc import (
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Collection,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from contextlib import asynccontextmanager, contextmanager
 from typing import Any, Literal
 from uuid import UUID, uuid4
@@ -24,7 +32,7 @@ from outboxd.core.outbox import DeliveryMark, FailureMark, StoredEvent
 from outboxd.core.packing import PackLimits
 from outboxd.core.relay_outcomes import Accepted, EntryResult, Refused
 from outboxd.core.settings import DatabaseSettings, RelaySettings, RouteSettings
-from outboxd.ports.destination import Entry
+from outboxd.ports.destination import Destination, Entry
 from outboxd.ports.outbox import Outbox
 from outboxd.ports.progress import Progress
 
@@ -281,7 +289,7 @@ class Scene:
     @asynccontextmanager
     async def relay(
         self,
-        destinations: dict[str, FakeDestination] | FakeDestination,
+        destinations: Mapping[str, Destination] | FakeDestination,
         settings: RelaySettings = QUICK,
         *,
         predecessors: Sequence[UUID] = (),

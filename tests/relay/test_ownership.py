@@ -63,6 +63,31 @@ async def test_a_bucket_with_accepted_but_unmarked_rows_is_not_given_up(scene: S
     assert sorted(queue.seqs) == seqs
 
 
+async def test_the_answer_of_a_read_of_before_a_change_of_owner_is_discarded(scene: Scene) -> None:
+    queue, thief = FakeDestination(), uuid4()
+    asked, answer = anyio.Event(), anyio.Event()
+
+    async def hold_the_first_answer(page: list[StoredEvent]) -> None:
+        if page and not answer.is_set():
+            asked.set()
+            await answer.wait()
+
+    async with scene.relay(queue) as relay:
+        relay.outbox.after_read = hold_the_first_answer
+        seqs = scene.insert(["order-1", "order-2"])
+        await asked.wait()
+        # Another relay owns the buckets for a moment, publishes, and gives them up again.
+        _steal(scene, thief)
+        scene.run("UPDATE outbox_events SET published_at = now() WHERE seq = %s", seqs[0])
+        await eventually(lambda: relay.facts.count("lost_buckets") == 1)
+        scene.run("UPDATE outbox_buckets SET owner = NULL, lease_until = NULL")
+        await eventually(lambda: scene.owned() == {relay.identity: BUCKETS})
+        answer.set()
+        await eventually(lambda: not scene.pending())
+
+    assert queue.seqs == seqs[1:]
+
+
 async def test_relays_share_the_buckets_and_rebalance_without_repeating(scene: Scene) -> None:
     queue = FakeDestination()
     seqs: list[int] = []
@@ -129,6 +154,19 @@ async def test_a_lease_that_has_run_out_sends_nothing(scene: Scene) -> None:
         await eventually(lambda: not scene.pending())
 
     assert sorted(queue.seqs) == seqs
+
+
+async def test_a_host_that_slept_during_a_read_goes_on_at_once(scene: Scene) -> None:
+    queue, jump = FakeDestination(), [0.0]
+
+    async def sleep_an_hour(page: list[StoredEvent]) -> None:
+        jump[0] = 3600.0
+
+    async with scene.relay(queue, clock=lambda: boottime() + jump[0]) as relay:
+        relay.outbox.after_read = sleep_an_hour
+        await eventually(lambda: jump[0] > 0)
+        seqs = scene.insert(["order-1"])
+        await eventually(lambda: queue.seqs == seqs)
 
 
 async def test_what_is_accepted_after_the_bucket_was_lost_is_marked_all_the_same(

@@ -11,7 +11,7 @@ import pytest
 from outboxd.adapters.postgres.sessions import Sessions, conninfo
 from outboxd.core.errors import OutageKind, Unavailable
 from outboxd.core.settings import DatabaseSettings
-from tests.relay.scene import FakeDestination, Scene, eventually
+from tests.relay.scene import FakeDestination, Scene
 
 
 def test_limits_and_the_schema_are_set_on_the_connection(database: str) -> None:
@@ -118,4 +118,3 @@ async def test_a_frozen_server_is_given_up(database: str, monkeypatch: pytest.Mo
 
     assert "no answer within" in str(caught.value)
     await sessions.close()
-    await eventually(lambda: True)

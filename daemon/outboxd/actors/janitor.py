@@ -6,12 +6,14 @@ import anyio
 
 from outboxd.core.errors import Unavailable
 from outboxd.core.retry import Backoff, Dice
+from outboxd.pacing import pause
 from outboxd.ports.outbox import Upkeep
 from outboxd.ports.relay_observer import RelayObserver
 
 ROWS_PER_STEP = 5_000
 BETWEEN_STEPS_SECONDS = 0.1
 BETWEEN_ROUNDS_SECONDS = 60.0
+OFF_DUTY_SECONDS = 1.0
 RELAYS_SILENT_SECONDS = 3_600.0
 
 SECONDS_PER_DAY = 86_400.0
@@ -36,31 +38,38 @@ class Janitor:
         self._on_duty = on_duty
         self._observer = observer
         self._dice = dice
+        self._stopping = anyio.Event()
+
+    def stop(self) -> None:
+        """Go off duty for good; a step that is under way ends by itself."""
+        self._stopping.set()
 
     async def run(self) -> None:
-        """Clean up again and again until cancelled."""
+        """Clean up again and again until stopped."""
         failures = 0
-        while True:
+        while not self._stopping.is_set():
             try:
-                await self.clean()
+                if self._on_duty():
+                    await self.clean()
+                    wait = BETWEEN_ROUNDS_SECONDS
+                else:
+                    wait = OFF_DUTY_SECONDS
                 failures = 0
-                wait = BETWEEN_ROUNDS_SECONDS
             except Unavailable:
                 failures += 1
                 self._observer.database_failed("clean")
                 wait = _RETRIES.delay(failures, self._dice)
-            await anyio.sleep(wait)
+            await pause(self._stopping, wait)
 
     async def clean(self) -> None:
-        """One round: every published row that is older than the retention. Raises Unavailable."""
-        if not self._on_duty():
-            return
+        """One round: every published row that is older than the retention, as long as this relay
+        is on duty. Raises Unavailable."""
         await self._upkeep.forget_relays(RELAYS_SILENT_SECONDS)
         after = 0
-        while self._on_duty():
+        while self._on_duty() and not self._stopping.is_set():
             step = await self._upkeep.purge(self._retention_seconds, after, ROWS_PER_STEP)
             self._observer.purged(step.deleted)
             if step.finished:
                 return
             after = step.last_seq
-            await anyio.sleep(BETWEEN_STEPS_SECONDS)
+            await pause(self._stopping, BETWEEN_STEPS_SECONDS)

@@ -120,9 +120,9 @@ class Chains:
         return len(self._moving)
 
     @property
-    def known(self) -> int:
-        """How many aggregates are left out of reads."""
-        return len(self._moving) + len(self._parked)
+    def parked(self) -> int:
+        """How many aggregates wait."""
+        return len(self._parked)
 
     def waiting_for(self, destination: str) -> list[int]:
         """The aggregates parked because of a destination."""

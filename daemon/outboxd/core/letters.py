@@ -101,8 +101,11 @@ def _facts(
     }
 
 
-def _iso(unix_seconds: float) -> str:
-    return datetime.fromtimestamp(unix_seconds, UTC).isoformat(timespec="milliseconds")
+def _iso(unix_seconds: float) -> str | None:
+    try:
+        return datetime.fromtimestamp(unix_seconds, UTC).isoformat(timespec="milliseconds")
+    except (ValueError, OverflowError, OSError):
+        return None
 
 
 def _letter(message: ReceivedMessage, attributes: dict[str, Attribute]) -> Letter:

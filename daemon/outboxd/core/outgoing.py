@@ -66,12 +66,15 @@ def _wrapped(
 
 
 def attributes_of(event: StoredEvent) -> dict[str, str]:
-    """What travels beside the body, so that a reader can choose without parsing. Empty values are
-    left out: SQS refuses them."""
+    """What travels beside the body, so that a reader can choose without parsing.
+
+    Empty values are left out, since SQS refuses them; and so is a `traceparent` that SQS would
+    refuse: no event should die of its trace.
+    """
     attributes = {"event_type": event.event_type}
     if event.aggregate_id:
         attributes["aggregate_id"] = event.aggregate_id
-    if event.traceparent:
+    if event.traceparent and ILLEGAL.search(event.traceparent) is None:
         attributes["traceparent"] = event.traceparent
     return attributes
 

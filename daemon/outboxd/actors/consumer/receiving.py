@@ -9,9 +9,11 @@ from anyio.streams.memory import MemoryObjectSendStream
 from outboxd.actors.consumer.hand import Item
 from outboxd.actors.consumer.intake import Intake
 from outboxd.actors.consumer.leases import Leases
-from outboxd.actors.consumer.pool import Pool
-from outboxd.actors.consumer.settling import Settler
+from outboxd.actors.consumer.pool import NO_HANDLER, Pool
+from outboxd.actors.consumer.settling import Action, Settler
 from outboxd.core.errors import OutageKind, Unavailable
+from outboxd.core.judging import RetryCause, call_again
+from outboxd.core.message_plan import HideFor
 from outboxd.core.messages import ReceivedMessage
 from outboxd.pacing import pause
 from outboxd.ports.queue import Queue
@@ -71,6 +73,8 @@ class Receiver:
         self._pool.observer.received(len(messages), sum(m.receive_count > 1 for m in messages))
         if messages:
             await self._take_in(messages, received_at)
+        elif not self._pool.settings.wait_seconds:
+            await pause(self._pool.stopping, self._pool.timing.short_poll_seconds)
 
     async def _take_in(self, messages: Sequence[ReceivedMessage], received_at: float) -> None:
         if self._pool.clock() >= received_at + self._pool.settings.visibility_seconds:
@@ -86,14 +90,24 @@ class Receiver:
         if self._pool.stopping.is_set():
             self._settler.release(items)
             return
-        unfit = [(item, self._intake.look_into(item)) for item in items]
-        fit = [item for item, action in unfit if action is None]
+        actions = [(item, self._look_into(item)) for item in items]
+        fit = [item for item, action in actions if action is None]
         await self._leases.hold(fit)
         for item in fit:
             self._work.send_nowait(item)
-        for item, action in unfit:
+        for item, action in actions:
             if action is not None:
                 self._settler.submit(item, action)
+
+    def _look_into(self, item: Item) -> Action | None:
+        try:
+            return self._intake.look_into(item)
+        # The same fence as around a message's handlers: a bug of ours hurts one message at most.
+        except Exception:
+            facts = {"queue": self._pool.name, "message_id": item.message.message_id}
+            log.exception("message not understood; this is a bug in outboxd", extra=facts)
+            self._pool.observer.retried(NO_HANDLER, RetryCause.BUG)
+            return HideFor(call_again("", self._pool.dice).after_seconds)
 
     async def _endure(self, error: Unavailable) -> None:
         self._failures += 1

@@ -27,6 +27,9 @@ class Timing(msgspec.Struct, frozen=True, kw_only=True):
     orphan_seconds: float = 4.0
     """How long an orphan settles; its process is ended hard after 5."""
 
+    short_poll_seconds: float = 0.2
+    """Between polls of an empty queue that do not wait by themselves (wait_seconds = 0)."""
+
     sample_seconds: float = 15.0
     """How often the queue's depth is asked for."""
 

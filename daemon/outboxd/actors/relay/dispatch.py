@@ -1,12 +1,15 @@
 """From a pending row to a verdict: routes it, hands it to its lines, decides, starts the next."""
 
+import logging
 from collections.abc import Callable, Mapping, Sequence
 
-from outboxd.actors.relay.ledger import Ledger, Trouble
+from outboxd.actors.relay.flights import Flights
+from outboxd.actors.relay.ledger import Trouble
 from outboxd.actors.relay.line import Line
 from outboxd.actors.relay.shipment import Shipment
-from outboxd.core.chains import Chains, Parked, Waiting
-from outboxd.core.holdings import Holding, Holdings
+from outboxd.actors.relay.surroundings import Memory, Surroundings
+from outboxd.core.chains import Parked, Waiting
+from outboxd.core.holdings import Holding
 from outboxd.core.outbox import DeliveryMark, FailureMark, StoredEvent
 from outboxd.core.relay_outcomes import (
     Accepted,
@@ -19,10 +22,11 @@ from outboxd.core.relay_outcomes import (
     clean_error,
     judge,
 )
-from outboxd.core.retry import Backoff, Dice
+from outboxd.core.retry import Backoff
 from outboxd.core.routes import Route, RouteTable
 from outboxd.core.settings import RelaySettings
-from outboxd.ports.relay_observer import RelayObserver
+
+log = logging.getLogger(__name__)
 
 FOREVER = float("inf")
 
@@ -38,28 +42,19 @@ class Dispatch:
         self,
         settings: RelaySettings,
         lines: Mapping[str, Line],
-        *,
-        chains: Chains,
-        ledger: Ledger,
-        holdings: Holdings,
-        in_flight: Callable[[], int],
+        memory: Memory,
+        flights: Flights,
         read_again: Callable[[], None],
-        observer: RelayObserver,
-        clock: Callable[[], float],
-        dice: Dice,
+        around: Surroundings,
     ) -> None:
         """`read_again` is called when aggregates that were parked may have something to read."""
         self._settings = settings
         self._routes = RouteTable(settings.routes)
         self._lines = lines
-        self._chains = chains
-        self._ledger = ledger
-        self._holdings = holdings
-        self._in_flight = in_flight
+        self._holdings, self._chains, self._ledger = memory
+        self._flights = flights
         self._read_again = read_again
-        self._observer = observer
-        self._clock = clock
-        self._dice = dice
+        self._observer, self._clock, self._dice = around
         # Full jitter: the retries of many aggregates should not meet again.
         self._backoff = Backoff(
             first_seconds=settings.backoff_first_seconds,
@@ -72,6 +67,10 @@ class Dispatch:
         for head in self._chains.admit(page):
             self._start(head)
 
+    def look_again(self) -> None:
+        """Buckets were won: there may be something to read."""
+        self._read_again()
+
     def pump(self) -> None:
         """Room was made: let every line look for work."""
         for line in self._lines.values():
@@ -79,7 +78,9 @@ class Dispatch:
 
     def room(self) -> int:
         """How many more events may leave: what is in flight or unsettled at a crash is repeated."""
-        return max(0, self._settings.unsettled_limit - self._ledger.unsettled - self._in_flight())
+        return max(
+            0, self._settings.unsettled_limit - self._ledger.unsettled - self._flights.entries
+        )
 
     def reported(self, shipment: Shipment, destination: str, result: DeliveryResult) -> None:
         """One destination's answer for an event; the last one decides its fate."""
@@ -212,6 +213,10 @@ class Dispatch:
         error: str,
     ) -> None:
         self._observer.died(1)
+        log.error(
+            "event given up",
+            extra={"event_id": event.id, "event_type": event.event_type, "error": error},
+        )
         failure = FailureMark(
             event.seq, holding.bucket, holding.epoch, attempts, 0.0, error, dead=True
         )

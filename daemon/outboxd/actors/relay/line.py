@@ -1,7 +1,7 @@
 """One destination: events wait for it in order, leave in packs, and come back with an answer."""
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Literal, Protocol
 
 import anyio
@@ -9,6 +9,7 @@ import anyio.to_thread
 
 from outboxd.actors.relay.flights import Flights
 from outboxd.actors.relay.shipment import Parcel, Shipment
+from outboxd.actors.relay.surroundings import Surroundings
 from outboxd.core.breaker import Breaker
 from outboxd.core.errors import OutageKind, Unavailable
 from outboxd.core.holdings import Holding
@@ -21,9 +22,8 @@ from outboxd.core.relay_outcomes import (
     Faulted,
     Refused,
 )
-from outboxd.core.retry import Dice
 from outboxd.ports.destination import Destination, PackRefused
-from outboxd.ports.relay_observer import FailureKind, RelayObserver, Stage
+from outboxd.ports.relay_observer import FailureKind, Stage
 
 log = logging.getLogger(__name__)
 
@@ -60,20 +60,17 @@ class Line:
         self,
         name: str,
         destination: Destination,
-        *,
         packs_in_flight: int,
         flights: Flights,
-        observer: RelayObserver,
-        clock: Callable[[], float],
-        dice: Dice,
+        around: Surroundings,
     ) -> None:
         self.name = name
         self._destination = destination
         self._packs_in_flight = packs_in_flight
         self._flights = flights
-        self._observer = observer
-        self._clock = clock
-        self._breaker = Breaker(dice)
+        self._observer = around.observer
+        self._clock = around.clock
+        self._breaker = Breaker(around.dice)
         self._packer: Packer[Parcel] = Packer(destination.limits)
         self._packs = 0
         self._due = False
@@ -116,7 +113,7 @@ class Line:
                 while pack := self._next_pack(office.room()):
                     # Counted here, not in the task: the room for the next pack depends on it.
                     number = self._flights.took_off(len(pack))
-                    tasks.start_soon(self._ship, pack, number, office)
+                    tasks.start_soon(self._ship, pack, number, self._breaker.episode, office)
                 await self._changed(office.room())
 
     def _takes_for_probe(self) -> bool:
@@ -163,30 +160,29 @@ class Line:
         self._due = waiting.cancelled_caught
         self._work = anyio.Event()
 
-    async def _ship(self, pack: list[Parcel], number: int, office: Office) -> None:
+    async def _ship(self, pack: list[Parcel], number: int, episode: int, office: Office) -> None:
         try:
-            await self._send(pack, office)
+            await self._send(pack, episode, office)
         finally:
             self._packs -= 1
             self._flights.landed(number, len(pack))
             self.wake()
 
-    async def _send(self, pack: list[Parcel], office: Office) -> None:
-        episode = self._breaker.episode
+    async def _send(self, pack: list[Parcel], episode: int, office: Office) -> None:
         started = self._clock()
         try:
             results = await anyio.to_thread.run_sync(
                 self._call, pack, abandon_on_cancel=True, limiter=self._threads
             )
         except PackRefused as error:
-            await self._isolate(pack, office, error)
+            await self._isolate(pack, episode, office, error)
         except Unavailable as error:
-            self._failed(pack, office, episode, error)
+            self._failed(pack, episode, office, error)
         else:
             if results is None:
                 self._report(pack, [NOT_SENT] * len(pack), office)
             elif all(isinstance(said, Faulted) and said.blameless for said in results):
-                self._failed(pack, office, episode, _nothing_taken(results))
+                self._failed(pack, episode, office, _nothing_taken(results))
             else:
                 self._observer.took(Stage.SEND, self._clock() - started)
                 self._count(pack, results)
@@ -205,16 +201,18 @@ class Line:
             return None
         return self._destination.send([parcel.entry for parcel in pack])
 
-    async def _isolate(self, pack: list[Parcel], office: Office, error: PackRefused) -> None:
+    async def _isolate(
+        self, pack: list[Parcel], episode: int, office: Office, error: PackRefused
+    ) -> None:
         if len(pack) == 1:
             self._observer.failed(self.name, FailureKind.REFUSED, 1)
             self._report(pack, [Refused(str(error))], office)
             return
         middle = len(pack) // 2
-        await self._send(pack[:middle], office)
-        await self._send(pack[middle:], office)
+        await self._send(pack[:middle], episode, office)
+        await self._send(pack[middle:], episode, office)
 
-    def _failed(self, pack: list[Parcel], office: Office, episode: int, error: Unavailable) -> None:
+    def _failed(self, pack: list[Parcel], episode: int, office: Office, error: Unavailable) -> None:
         if error.kind is OutageKind.TIMEOUT:
             self._observer.uncertain(self.name, len(pack))
         if self._breaker.failed(episode, self._clock()):

@@ -1,20 +1,19 @@
 """Which buckets are ours: take over, renew, claim our share, give up what is above it."""
 
 import logging
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from uuid import UUID
 
 import anyio
 
 from outboxd.actors.relay.dispatch import Dispatch
 from outboxd.actors.relay.persistence import Persistence
+from outboxd.actors.relay.surroundings import Surroundings
 from outboxd.core.errors import Unavailable
 from outboxd.core.holdings import Holding, Holdings, lacking
-from outboxd.core.retry import Dice
 from outboxd.core.settings import RelaySettings
 from outboxd.pacing import pause
 from outboxd.ports.outbox import Buckets
-from outboxd.ports.relay_observer import RelayObserver
 
 log = logging.getLogger(__name__)
 
@@ -33,9 +32,7 @@ class Ownership:
         settings: RelaySettings,
         holdings: Holdings,
         dispatch: Dispatch,
-        observer: RelayObserver,
-        clock: Callable[[], float],
-        dice: Dice,
+        around: Surroundings,
     ) -> None:
         self._buckets = buckets
         self._relay = relay
@@ -43,16 +40,15 @@ class Ownership:
         self._settings = settings
         self._holdings = holdings
         self._dispatch = dispatch
-        self._observer = observer
-        self._clock = clock
-        self._dice = dice
-        self._persistence = Persistence("own", observer, dice)
+        self._observer, self._clock, self._dice = around
+        self._persistence = Persistence("own", around)
         self.tried = anyio.Event()
         """Set once the database was asked for buckets, whatever it said."""
         self.retired = anyio.Event()
         """Set once, after `retire`, there is nothing left to give back."""
         self._retiring = False
         self._settled = False
+        self._lacking = False
         self._hurry = anyio.Event()
 
     async def run(self) -> None:
@@ -126,10 +122,13 @@ class Ownership:
         await self.release()
         lease = self._settings.lease_seconds
         count = lacking(len(self._holdings), live_relays)
-        if count and not self._retiring:
+        self._lacking = count > 0 and not self._retiring
+        if self._lacking:
             started = self._clock()
             claimed = await self._buckets.claim(self._relay, count, lease)
             self._holdings.gained(claimed, started + lease)
+            self._dispatch.look_again()
+            self._lacking = len(claimed) < count
 
     @property
     def _nothing_to_give_back(self) -> bool:
@@ -138,7 +137,9 @@ class Ownership:
         return all(each.open for each in self._holdings) if self._settled else not self._holdings
 
     def _renewal_seconds(self) -> float:
-        return self._settings.renew_seconds * (0.8 + 0.4 * self._dice())
+        """Sooner while we lack buckets: somebody may be giving them up for us."""
+        seconds = self._settings.renew_seconds / (3 if self._lacking else 1)
+        return seconds * (0.8 + 0.4 * self._dice())
 
     async def _wait(self, until: float) -> None:
         """Sleep; meanwhile give buckets up as they become free, for others wait for them."""

@@ -2,9 +2,9 @@
 
 import logging
 
+from outboxd.actors.relay.surroundings import Surroundings
 from outboxd.core.errors import Unavailable
-from outboxd.core.retry import Backoff, Dice
-from outboxd.ports.relay_observer import RelayObserver
+from outboxd.core.retry import Backoff
 
 log = logging.getLogger(__name__)
 
@@ -15,10 +15,10 @@ DATABASE_RETRIES = Backoff(first_seconds=0.1, factor=2.0, cap_seconds=2.0, jitte
 class Persistence:
     """Counts the failures in a row of one loop, and logs their beginning and their end only."""
 
-    def __init__(self, doing: str, observer: RelayObserver, dice: Dice) -> None:
+    def __init__(self, doing: str, around: Surroundings) -> None:
         self._doing = doing
-        self._observer = observer
-        self._dice = dice
+        self._observer = around.observer
+        self._dice = around.dice
         self._failures = 0
 
     def failed(self, error: Unavailable) -> float:

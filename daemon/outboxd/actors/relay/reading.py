@@ -6,22 +6,22 @@ from collections.abc import Awaitable, Callable, Sequence
 import anyio
 
 from outboxd.actors.relay.dispatch import Dispatch
-from outboxd.actors.relay.ledger import Ledger
 from outboxd.actors.relay.persistence import Persistence
-from outboxd.core.chains import Chains
+from outboxd.actors.relay.surroundings import Memory, Surroundings
 from outboxd.core.errors import Unavailable
-from outboxd.core.holdings import Holdings
 from outboxd.core.outbox import StoredEvent
-from outboxd.core.retry import Dice
 from outboxd.core.settings import RelaySettings
 from outboxd.pacing import pause
 from outboxd.ports.outbox import Outbox
 from outboxd.ports.progress import Progress
-from outboxd.ports.relay_observer import RelayObserver, Stage
+from outboxd.ports.relay_observer import Stage
 
 EVENTS_IN_MEMORY = 2_000
 PAYLOADS_IN_MEMORY = 64 * 1024 * 1024
 """Characters. Beyond either, reading waits for sending."""
+
+LARGEST_PAGE = 640
+"""Rows of one bucket."""
 
 
 class Reading:
@@ -31,30 +31,24 @@ class Reading:
         self,
         outbox: Outbox,
         settings: RelaySettings,
-        *,
-        holdings: Holdings,
-        chains: Chains,
-        ledger: Ledger,
+        memory: Memory,
         dispatch: Dispatch,
         sending_seconds: float,
         progress: Progress,
-        observer: RelayObserver,
-        clock: Callable[[], float],
-        dice: Dice,
+        around: Surroundings,
     ) -> None:
         """`sending_seconds` is the longest call of any destination."""
         self._outbox = outbox
         self._settings = settings
-        self._holdings = holdings
-        self._chains = chains
-        self._ledger = ledger
+        self._holdings, self._chains, self._ledger = memory
         self._dispatch = dispatch
         self._sending_seconds = sending_seconds
         self._progress = progress
-        self._observer = observer
-        self._clock = clock
-        self._persistence = Persistence("read", observer, dice)
+        self._observer, self._clock, _ = around
+        self._persistence = Persistence("read", around)
         self._delay = settings.poll_min_seconds
+        self._per_bucket = settings.read_per_bucket
+        self._took = 0.0
         self._again = anyio.Event()
         self._stopped = False
 
@@ -84,20 +78,37 @@ class Reading:
         ours = {each.bucket: each for each in self._holdings.readable(now, self._sending_seconds)}
         if not ours:
             return False
-        per_bucket = self._settings.read_per_bucket
         # What is in hand is named before the read, and left out by it: the answer of a read may
         # come after the settlement of a row that it saw pending.
         page = await self._outbox.read(
-            list(ours), per_bucket, self._chains.excluded(), self._ledger.unsettled_seqs()
+            list(ours),
+            self._per_bucket,
+            self._chains.excluded(),
+            self._ledger.unsettled_seqs(),
         )
-        self._observer.took(Stage.READ, self._clock() - now)
+        self._took = self._clock() - now
+        self._observer.took(Stage.READ, self._took)
         self._progress.last_receive_at = self._clock()
         # A bucket that was lost meanwhile, even if it was won back, is not of this read.
-        valid = [each for each in page if self._holdings.get(each.bucket) is ours[each.bucket]]
-        before = self._chains.known + self._ledger.unsettled
-        self._dispatch.take_up(valid)
-        moved = self._chains.known + self._ledger.unsettled > before
-        return moved and _some_bucket_full(page, per_bucket)
+        return self._take_up(
+            [each for each in page if self._holdings.get(each.bucket) is ours[each.bucket]]
+        )
+
+    def _take_up(self, page: Sequence[StoredEvent]) -> bool:
+        """Start a page; returns whether the next read will find more, and chooses its size."""
+        sent_before = self._chains.moving + self._ledger.unsettled
+        parked_before = self._chains.parked
+        self._dispatch.take_up(page)
+        parked = self._chains.parked - parked_before
+        moved = self._chains.moving + self._ledger.unsettled - sent_before + parked > 0
+        more = moved and _some_bucket_full(page, self._per_bucket)
+        most = self._settings.read_per_bucket
+        if more and 2 * parked > len(page):
+            # A backlog of which little can be sent is walked in growing steps: each read has to
+            # pass over all that the ones before have found.
+            most = max(most, min(2 * self._per_bucket, LARGEST_PAGE))
+        self._per_bucket = most
+        return more
 
     async def _read_or_wait(self) -> float:
         """Returns how long to wait before the next read."""
@@ -119,12 +130,14 @@ class Reading:
 
     def _idle_delay(self) -> float:
         """The longer nothing happens, the longer; an aggregate that moves may have more to read as
-        soon as it rests."""
+        soon as it rests. Not less than the last read took: one that has to pass over a long
+        backlog, as during a destination's outage, must not be all that the database does."""
         settings = self._settings
         busy = self._chains.moving > 0
         grown = settings.poll_min_seconds if busy else self._delay * 2
         self._delay = min(grown, settings.poll_max_seconds)
-        return self._delay
+        # Bounded, since a read seems to have taken hours when the host slept meanwhile.
+        return max(self._delay, min(self._took, settings.poll_max_seconds))
 
 
 def _some_bucket_full(page: Sequence[StoredEvent], per_bucket: int) -> bool:

@@ -15,6 +15,7 @@ from outboxd.actors.relay.line import Line
 from outboxd.actors.relay.ownership import Ownership
 from outboxd.actors.relay.reading import Reading
 from outboxd.actors.relay.settling import Settling
+from outboxd.actors.relay.surroundings import Memory, Surroundings
 from outboxd.actors.relay.watching import WATCHER_BUCKET, Watching
 from outboxd.channels.mailbox import Mailbox
 from outboxd.channels.protocol import Drain, Ready
@@ -37,6 +38,10 @@ ORPHAN_SECONDS = 4.5
 
 GOODBYE_SECONDS = 0.5
 """What is kept of a drain's time for the last words of the process."""
+
+LAST_STATEMENT_SECONDS = 0.3
+"""How long statements that nobody needs any more may take to end by themselves, out of those: one
+that is cancelled costs its connection, and the driver warns of it."""
 
 SETTLE_SECONDS = 1.5
 """What is kept of the rest for marks and releases, however long the calls take."""
@@ -71,61 +76,27 @@ class Relay:
         lease is too short for a call.
         """
         sending_seconds = _longest_call(settings, destinations)
+        around = Surroundings(observer, clock, dice)
+        memory = Memory(Holdings(), Chains(), Ledger())
         self._mailbox = mailbox
         self._clock = clock
-        self._holdings = Holdings()
-        chains, ledger = Chains(), Ledger()
+        self._holdings = memory.holdings
         self._flights = Flights(progress, clock)
         self._lines = {
-            name: Line(
-                name,
-                destination,
-                packs_in_flight=settings.packs_in_flight,
-                flights=self._flights,
-                observer=observer,
-                clock=clock,
-                dice=dice,
-            )
+            name: Line(name, destination, settings.packs_in_flight, self._flights, around)
             for name, destination in destinations.items()
         }
         self._dispatch = Dispatch(
-            settings,
-            self._lines,
-            chains=chains,
-            ledger=ledger,
-            holdings=self._holdings,
-            in_flight=lambda: self._flights.entries,
-            read_again=lambda: self._reading.again(),
-            observer=observer,
-            clock=clock,
-            dice=dice,
+            settings, self._lines, memory, self._flights, lambda: self._reading.again(), around
         )
         self._reading = Reading(
-            outbox,
-            settings,
-            holdings=self._holdings,
-            chains=chains,
-            ledger=ledger,
-            dispatch=self._dispatch,
-            sending_seconds=sending_seconds,
-            progress=progress,
-            observer=observer,
-            clock=clock,
-            dice=dice,
+            outbox, settings, memory, self._dispatch, sending_seconds, progress, around
         )
-        self._settling = Settling(outbox, identity, ledger, self._dispatch, observer, clock, dice)
+        self._settling = Settling(outbox, identity, memory.ledger, self._dispatch, around)
         self._ownership = Ownership(
-            buckets,
-            identity,
-            predecessors,
-            settings,
-            self._holdings,
-            self._dispatch,
-            observer,
-            clock,
-            dice,
+            buckets, identity, predecessors, settings, memory.holdings, self._dispatch, around
         )
-        self._watching = Watching(upkeep, self._holdings, chains, ledger, observer, clock, dice)
+        self._watching = Watching(upkeep, memory, around)
         self._janitor = Janitor(upkeep, settings.retention_days, self._on_duty, observer, dice)
         self._draining = anyio.Event()
         self._deadline = float("inf")
@@ -137,11 +108,14 @@ class Relay:
             tasks.start_soon(self._listen)
             for line in self._lines.values():
                 tasks.start_soon(line.run, self._dispatch)
-            for loop in (self._ownership, self._settling, self._watching, self._janitor):
+            for loop in (self._ownership, self._settling):
                 tasks.start_soon(loop.run)
-            tasks.start_soon(self._read)
-            await self._draining.wait()
-            await self._wind_up()
+            async with anyio.create_task_group() as askers:
+                for ask in (self._read, self._watching.run, self._janitor.run):
+                    askers.start_soon(ask)
+                await self._draining.wait()
+                await self._wind_up()
+                askers.cancel_scope.deadline = anyio.current_time() + LAST_STATEMENT_SECONDS
             tasks.cancel_scope.cancel()
 
     async def _listen(self) -> None:
@@ -168,7 +142,8 @@ class Relay:
     async def _wind_up(self) -> None:
         """Finish the packs, mark what was accepted, give the buckets back; stop at the deadline."""
         log.info("relay draining", extra={"in_flight": self._flights.entries})
-        self._reading.stop()
+        for asker in (self._reading, self._watching, self._janitor):
+            asker.stop()
         self._ownership.retire()
         with anyio.CancelScope(deadline=self._scope_deadline()) as self._ending:
             with anyio.CancelScope(deadline=self._scope_deadline() - SETTLE_SECONDS):

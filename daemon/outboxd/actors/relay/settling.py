@@ -1,7 +1,7 @@
 """Writes down what destinations said: in batches, and for as long as it takes."""
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from uuid import UUID
 
 import anyio
@@ -9,11 +9,11 @@ import anyio
 from outboxd.actors.relay.dispatch import Dispatch
 from outboxd.actors.relay.ledger import Ledger, Trouble
 from outboxd.actors.relay.persistence import Persistence
+from outboxd.actors.relay.surroundings import Surroundings
 from outboxd.core.errors import Unavailable
-from outboxd.core.retry import Dice
 from outboxd.pacing import pause
 from outboxd.ports.outbox import MarkRefused, Outbox
-from outboxd.ports.relay_observer import RelayObserver, Stage
+from outboxd.ports.relay_observer import Stage
 
 log = logging.getLogger(__name__)
 
@@ -34,17 +34,14 @@ class Settling:
         relay: UUID,
         ledger: Ledger,
         dispatch: Dispatch,
-        observer: RelayObserver,
-        clock: Callable[[], float],
-        dice: Dice,
+        around: Surroundings,
     ) -> None:
         self._outbox = outbox
         self._relay = relay
         self._ledger = ledger
         self._dispatch = dispatch
-        self._observer = observer
-        self._clock = clock
-        self._persistence = Persistence("mark", observer, dice)
+        self._observer, self._clock, _ = around
+        self._persistence = Persistence("mark", around)
         self._hurry = anyio.Event()
         self._settled = anyio.Event()
         self._stuck_at = 0.0

@@ -1,17 +1,13 @@
 """Tells how things stand, every second for this relay, every ten for the outbox as a whole."""
 
-from collections.abc import Callable
-
 import anyio
 
-from outboxd.actors.relay.ledger import Ledger
 from outboxd.actors.relay.persistence import Persistence
-from outboxd.core.chains import Chains, Waiting
+from outboxd.actors.relay.surroundings import Memory, Surroundings
+from outboxd.core.chains import Waiting
 from outboxd.core.errors import Unavailable
-from outboxd.core.holdings import Holdings
-from outboxd.core.retry import Dice
+from outboxd.pacing import pause
 from outboxd.ports.outbox import Upkeep
-from outboxd.ports.relay_observer import RelayObserver
 
 MEASURE_SECONDS = 1.0
 SURVEY_SECONDS = 10.0
@@ -23,32 +19,25 @@ WATCHER_BUCKET = 0
 class Watching:
     """Asks on a connection of its own, and only when it is this relay's turn."""
 
-    def __init__(
-        self,
-        upkeep: Upkeep,
-        holdings: Holdings,
-        chains: Chains,
-        ledger: Ledger,
-        observer: RelayObserver,
-        clock: Callable[[], float],
-        dice: Dice,
-    ) -> None:
+    def __init__(self, upkeep: Upkeep, memory: Memory, around: Surroundings) -> None:
         self._upkeep = upkeep
-        self._holdings = holdings
-        self._chains = chains
-        self._ledger = ledger
-        self._observer = observer
-        self._clock = clock
-        self._persistence = Persistence("survey", observer, dice)
+        self._holdings, self._chains, self._ledger = memory
+        self._observer, self._clock, _ = around
+        self._persistence = Persistence("survey", around)
         self._survey_at = 0.0
+        self._stopping = anyio.Event()
+
+    def stop(self) -> None:
+        """Ask nothing more; a survey that is under way ends by itself."""
+        self._stopping.set()
 
     async def run(self) -> None:
-        """Measure and survey until cancelled."""
-        while True:
+        """Measure and survey until stopped."""
+        while not self._stopping.is_set():
             self.measure()
             if self._clock() >= self._survey_at:
                 self._survey_at = self._clock() + await self._survey_or_wait()
-            await anyio.sleep(MEASURE_SECONDS)
+            await pause(self._stopping, MEASURE_SECONDS)
 
     def measure(self) -> None:
         """How this relay stands; asks nobody."""
@@ -59,16 +48,13 @@ class Watching:
             unrouted=self._chains.parked_count({Waiting.ROUTE}),
         )
 
-    async def survey(self) -> None:
-        """How the outbox stands, if it is ours to say. Raises Unavailable."""
+    async def _survey_or_wait(self) -> float:
+        """Say how the outbox stands, if it is ours to say; returns how long to wait at least."""
         if self._holdings.get(WATCHER_BUCKET) is None:
             self._observer.surveyed(None)
-            return
-        self._observer.surveyed(await self._upkeep.survey())
-
-    async def _survey_or_wait(self) -> float:
+            return 0.0
         try:
-            await self.survey()
+            self._observer.surveyed(await self._upkeep.survey())
         except Unavailable as error:
             return self._persistence.failed(error)
         self._persistence.worked()

@@ -6,9 +6,10 @@ queue for, and no background worker whose own backoff would delay the recovery f
 """
 
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, suppress
 from typing import Any, NoReturn
 
+import anyio
 import psycopg
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg.pq import TransactionStatus
@@ -19,6 +20,8 @@ from outboxd.core.clock import boottime
 from outboxd.core.errors import OutageKind, Unavailable
 from outboxd.core.redaction import without_secrets
 from outboxd.core.settings import DatabaseSettings
+
+CANCEL_SECONDS = 1.0
 
 REUSED_SECONDS = 1800.0
 """So that a changed password, address or role reaches every connection within half an hour."""
@@ -60,8 +63,20 @@ class AsyncHandlerConnection(psycopg.AsyncConnection[TupleRow]):
         raise psycopg.ProgrammingError(f"tx.close(): {_NOT_YOURS}")
 
     async def hang_up(self) -> None:
-        """Close for good; the server rolls back."""
+        """Close for good; the server rolls back.
+
+        A statement that still runs is cancelled first: the server would not notice the hang-up
+        before its end, and keep its locks. psycopg tries this by itself, but under a cancelled
+        scope of anyio its own waiting is cancelled again and again.
+        """
+        if self.info.transaction_status is TransactionStatus.ACTIVE:
+            with anyio.CancelScope(shield=True):
+                await self._cancel_statement()
         await super().close()
+
+    async def _cancel_statement(self) -> None:
+        with suppress(psycopg.Error):
+            await self.cancel_safe(timeout=CANCEL_SECONDS)
 
 
 class Database:

@@ -124,7 +124,7 @@ class Sessions:
         self._opened: list[Session] = []
 
     def session(self) -> "Session":
-        """A session for one loop; it connects at its first statement."""
+        """A session; it connects at its first statement."""
         session = Session(self)
         self._opened.append(session)
         return session
@@ -166,10 +166,11 @@ class Sessions:
 
 
 class Session:
-    """One connection at a time, for one loop."""
+    """One connection, and one statement at a time."""
 
     def __init__(self, sessions: Sessions) -> None:
         self._sessions = sessions
+        self._turn = anyio.Lock()
         self._connection: AsyncConnection[TupleRow] | None = None
 
     async def rows(self, query: bytes, parameters: Parameters) -> list[TupleRow]:
@@ -188,21 +189,22 @@ class Session:
             await connection.close()
 
     async def _execute(self, query: bytes, parameters: Parameters) -> psycopg.AsyncCursor[TupleRow]:
-        if self._connection is None:
-            self._connection = await self._sessions.connect()
-        try:
-            with anyio.fail_after(ANSWER_SECONDS):
-                cursor = await self._connection.execute(query, parameters)
-        except TimeoutError as error:
-            await self.close()
-            silence = psycopg.OperationalError(f"no answer within {ANSWER_SECONDS:g} s")
-            raise self._sessions.failed(silence) from error
-        except psycopg.Error as error:
-            raise await self._judged(error) from error
-        except BaseException:
-            # Cancelled: the statement may still run, so the connection is of no more use.
-            await self.close()
-            raise
+        async with self._turn:
+            if self._connection is None:
+                self._connection = await self._sessions.connect()
+            try:
+                with anyio.fail_after(ANSWER_SECONDS):
+                    cursor = await self._connection.execute(query, parameters)
+            except TimeoutError as error:
+                await self.close()
+                silence = psycopg.OperationalError(f"no answer within {ANSWER_SECONDS:g} s")
+                raise self._sessions.failed(silence) from error
+            except psycopg.Error as error:
+                raise await self._judged(error) from error
+            except BaseException:
+                # Cancelled: the statement may still run, so the connection is of no more use.
+                await self.close()
+                raise
         self._sessions.worked()
         return cursor
 

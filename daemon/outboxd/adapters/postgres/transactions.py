@@ -7,7 +7,9 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 from uuid import UUID
 
+import anyio
 import psycopg
+from psycopg.rows import TupleRow
 
 from outboxd.adapters.postgres.marks import (
     DUPLICATE,
@@ -29,6 +31,9 @@ from outboxd.adapters.postgres.pools import (
 )
 from outboxd.core.errors import Unavailable
 from outboxd.core.judging import Away, Ending
+
+ANSWER_SECONDS = 10.0
+"""For a server that is frozen: statements of ours that wait for anything wait for less."""
 
 Invoke = Callable[[psycopg.Connection[Any]], Ending]
 InvokeAsync = Callable[[psycopg.AsyncConnection[Any]], Awaitable[Ending]]
@@ -124,8 +129,7 @@ class AsyncTransactions:
         return ending if against is None else await self._undo(connection, begun, against)
 
     async def _begin(self, connection: AsyncHandlerConnection, mark: Mark) -> Mark | None:
-        cursor = psycopg.AsyncClientCursor(connection)
-        await cursor.execute(self._sql.begin, mark.parameters())
+        cursor = await _answered(connection, self._sql.begin, mark)
         for _ in range(INSERTED):
             cursor.nextset()
         row = await cursor.fetchone()
@@ -133,8 +137,7 @@ class AsyncTransactions:
 
     async def _commit(self, connection: AsyncHandlerConnection, mark: Mark) -> Ending | None:
         try:
-            cursor = psycopg.AsyncClientCursor(connection)
-            await cursor.execute(self._sql.commit, mark.parameters())
+            await _answered(connection, self._sql.commit, mark)
         except psycopg.Error as error:
             return uncommitted(connection, mark.handler, error)
         return None
@@ -143,10 +146,23 @@ class AsyncTransactions:
         if not undoable(connection):
             return ending
         try:
-            cursor = psycopg.AsyncClientCursor(connection)
-            await cursor.execute(self._sql.undo, mark.parameters())
+            cursor = await _answered(connection, self._sql.undo, mark)
             for _ in range(LEFT_OVER):
                 cursor.nextset()
             return ending if await cursor.fetchone() is None else left_over(mark.handler)
         except psycopg.Error:
             return ending
+
+
+async def _answered(
+    connection: AsyncHandlerConnection, query: bytes, mark: Mark
+) -> psycopg.AsyncClientCursor[TupleRow]:
+    """The cursor with the answer; without one in time the connection is of no more use."""
+    cursor = psycopg.AsyncClientCursor(connection)
+    try:
+        with anyio.fail_after(ANSWER_SECONDS):
+            await cursor.execute(query, mark.parameters())
+    except TimeoutError as error:
+        await connection.hang_up()
+        raise psycopg.OperationalError(f"no answer within {ANSWER_SECONDS:g} s") from error
+    return cursor

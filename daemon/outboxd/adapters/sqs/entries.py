@@ -29,14 +29,13 @@ def sqs_entry(
     some of them fail the whole call at SQS, neighbours included."""
     body = body_of(event, envelope)
     attributes = attributes_of(event)
+    size = utf8_bytes(body)
     for name, value in attributes.items():
         if ILLEGAL.search(value) is not None:
             return Refused(
                 f"SQS takes no such character in a message attribute: {name} = {value!r}"
             )
-    size = utf8_bytes(body) + sum(
-        len(name) + len(_STRING) + utf8_bytes(value) for name, value in attributes.items()
-    )
+        size += len(name) + len(_STRING) + utf8_bytes(value)
     if size > MESSAGE_BYTES:
         return oversize(size, MESSAGE_BYTES)
     content: SendMessageBatchRequestEntryTypeDef = {
