@@ -6,10 +6,11 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
-SOURCES := daemon handlers tests
 ARGS ?=
+# Tests wait more than they compute: some at a time.
+WORKERS ?= 3
 
-.PHONY: help install demo test test-system check format lock bench chaos clean
+.PHONY: help install demo test test-system lint check format lock bench chaos clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -30,19 +31,21 @@ demo: $(STAMP) ## the shop, live, on an embedded PostgreSQL and a local SQS (ARG
 	@$(BIN)/outboxd demo $(ARGS)
 
 test: $(STAMP) ## all tests that need neither root nor system packages
-	$(BIN)/pytest $(ARGS)
-	$(BIN)/pytest -m "system and not packages" $(ARGS)
+	$(BIN)/pytest -n $(WORKERS) $(ARGS)
+	$(BIN)/pytest -m system $(ARGS)
 
 test-system: $(STAMP) ## the tests that use Debian packages (promtool), installing them as root
 	tests/system/install-packages
-	$(BIN)/pytest -m "system or packages" $(ARGS)
+	$(BIN)/pytest -m packages $(ARGS)
 
-check: $(STAMP) ## format, lint, types, layers, tests: what must hold before a commit
+lint: $(STAMP) ## format, lint, types and layers, without running anything
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/pytest $(ARGS)
+
+check: lint ## what must hold before a commit: lint and the fast tests
+	$(BIN)/pytest -n $(WORKERS) $(ARGS)
 
 format: $(STAMP) ## format the code and sort its imports
 	$(BIN)/ruff check --select I --fix .

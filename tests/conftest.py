@@ -1,15 +1,22 @@
-"""What every test may ask for: the event loop's kind, and databases of a real PostgreSQL."""
+"""What every test may ask for: the event loop's kind, and databases of a real PostgreSQL; and how
+patient property tests are."""
 
 from collections.abc import Iterator
 from itertools import count
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from outboxd.adapters.migrations import Migrations
 from outboxd.demo.postgres import EmbeddedPostgres, embedded_postgres
 from outboxd.resources import project_directory
 
 _numbers = count(1)
+
+# How long an example takes, to make or to run, says something about the other processes of this
+# machine and nothing about what is tested.
+settings.register_profile("outboxd", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("outboxd")
 
 
 @pytest.fixture(scope="session")

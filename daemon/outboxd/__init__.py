@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from outboxd.core.errors import PublishRefused, Reject, RetryLater
     from outboxd.core.events import Event, NewEvent
-    from outboxd.core.outcomes import DeadLetter, Done, Retry
+    from outboxd.core.outcomes import DeadLetter, DeadReason, Done, Retry
     from outboxd.ports.handling import Context
     from outboxd.producer import publish
 
 __all__ = [
     "Context",
     "DeadLetter",
+    "DeadReason",
     "Done",
     "Event",
     "NewEvent",
@@ -30,6 +31,7 @@ __all__ = [
 _HOMES = {
     "Context": "outboxd.ports.handling",
     "DeadLetter": "outboxd.core.outcomes",
+    "DeadReason": "outboxd.core.outcomes",
     "Done": "outboxd.core.outcomes",
     "Event": "outboxd.core.events",
     "NewEvent": "outboxd.core.events",

@@ -20,7 +20,7 @@ from outboxd.channels.mailbox import Counterpart, Mailbox, open_mailbox
 from outboxd.channels.protocol import Bye, Drain, Heartbeat, Welcome
 from outboxd.core.children import Slot
 from outboxd.core.clock import boottime
-from outboxd.core.errors import OutboxdError, ProtocolError, SettingsError
+from outboxd.core.errors import OutboxdError, ProtocolError
 from outboxd.core.exit_codes import ExitCode
 from outboxd.core.settings import SupervisorSettings
 from outboxd.pacing import running
@@ -34,7 +34,12 @@ def live(name: str, fd: int, told_to_stop: Callable[[], bool]) -> ExitCode:
 
     `told_to_stop` says whether SIGTERM came before the event loop could take it.
     """
-    return anyio.run(_live, Slot.parse(name), fd, told_to_stop)
+    try:
+        return anyio.run(_live, Slot.parse(name), fd, told_to_stop)
+    except Exception:
+        # The last fence, so that a crash is one record of the log like any other.
+        log.exception("child crashed; this is a bug in outboxd")
+        return ExitCode.UNEXPECTED
 
 
 async def _live(slot: Slot, fd: int, told_to_stop: Callable[[], bool]) -> ExitCode:
@@ -75,13 +80,11 @@ async def _welcomed(
     try:
         async with assemble(slot, welcome, mailbox) as assembled:
             return await _accompany(assembled, welcome, mailbox, counterpart, signals)
-    except SettingsError as error:
-        for problem in error.problems:
-            log.error("cannot start", extra={"problem": problem})
-        return ExitCode.UNEXPECTED
-    except OutboxdError as error:
-        log.error("cannot go on", extra={"problem": str(error)})
-        return ExitCode.UNEXPECTED
+    except OutboxdError as refusal:
+        # Nothing that another try could mend soon, unlike a crash: the supervisor is told why.
+        log.error("cannot work", extra={"problem": str(refusal)})
+        await mailbox.send_written(Bye(str(refusal)))
+        return ExitCode.NEVER_READY
 
 
 async def _accompany(
@@ -109,8 +112,14 @@ async def _accompany(
             await mailbox.send(assembled.snapshot())
             await anyio.sleep(supervisor.metrics_interval_seconds)
 
+    refusal: OutboxdError | None = None
     async with running(drain_on_sigterm, beat, report):
-        await assembled.actor.run()
+        try:
+            await assembled.actor.run()
+        except OutboxdError as error:  # carried out of the task group, which would wrap it
+            refusal = error
+    if refusal is not None:
+        raise refusal
     await mailbox.send_written(Bye(reason, assembled.snapshot()))
     return ExitCode.OK
 

@@ -30,6 +30,7 @@ INSERT = """
     VALUES (%s, %s, %s, %s, %s::jsonb, %s::jsonb)
 """
 
+_BLANK_OR_CONTROL = re.compile(r"[\s\x00-\x1f\x7f-\x9f]")
 _NUL = re.compile(rb"(?<!\\)(?:\\\\)*\\u0000")
 _SURROGATE = re.compile(rb"(?<!\\)(?:\\\\)*\\u[dD][89a-fA-F]")
 
@@ -109,7 +110,7 @@ def _check_transaction(connection: Connection[Any] | AsyncConnection[Any]) -> No
 
 def _encoded(event: NewEvent) -> tuple[str, str]:
     """Payload and headers as JSON that PostgreSQL stores and SQS takes."""
-    _check_name("type", event.type, TYPE_CHARACTERS)
+    check_event_type(event.type)
     _check_name("aggregate_type", event.aggregate_type, AGGREGATE_CHARACTERS)
     _check_name("aggregate_id", event.aggregate_id, AGGREGATE_CHARACTERS)
     payload = _json("payload", event.payload)
@@ -129,6 +130,19 @@ def _encoded(event: NewEvent) -> tuple[str, str]:
             "elsewhere and publish a reference to it"
         )
     return payload.decode(), headers.decode()
+
+
+def check_event_type(value: str) -> None:
+    """Raises PublishRefused, with what is allowed, for a text that cannot be an event's type.
+
+    Routes and handlers match types by globs, in which a blank that nobody sees matches nothing.
+    """
+    _check_name("type", value, TYPE_CHARACTERS)
+    if (found := _BLANK_OR_CONTROL.search(value)) is not None:
+        raise PublishRefused(
+            f"type holds {found.group()!r}, and may hold no white space and no control character: "
+            f"{value!r}"
+        )
 
 
 def _check_name(field: str, value: str, most: int) -> None:

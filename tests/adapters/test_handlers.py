@@ -164,7 +164,7 @@ def test_a_class_is_constructed_once_with_its_options_and_never_by_a_check() -> 
         ("broken:f", {}, "could not be imported: SyntaxError"),
         ("shop_handlers:missing", {}, "module shop_handlers has no 'missing'"),
         ("shop_handlers:Mailer.missing", {}, "module shop_handlers, Mailer has no 'missing'"),
-        ("shop_handlers:number", {}, "is a int, which cannot be called"),
+        ("shop_handlers:number", {}, "int, which cannot be called"),
         ("shop_handlers:NotCallable", {}, "is a class without a `__call__` method"),
         ("shop_handlers:Mailer", {"inbox": "off"}, "cannot be constructed with its `options`: mis"),
         ("shop_handlers:Mailer", {"inbox": "off", "options": {"sendr": "x"}}, "cannot be constru"),

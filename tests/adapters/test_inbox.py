@@ -477,6 +477,27 @@ async def test_a_cancelled_run_commits_nothing_and_leaves_no_lock(scene: Scene) 
     assert await scene.run(writes, event_id) == DONE
 
 
+async def test_a_statement_that_is_cut_short_is_cancelled_in_the_server(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also over a slow network, where the cancelling itself is still under way when the cancelled
+    scope cancels it."""
+    cancel_safe = psycopg.AsyncConnection.cancel_safe
+
+    async def takes_its_time(self: AsyncTx, *, timeout: float = 30.0) -> None:
+        await anyio.sleep(0.05)
+        await cancel_safe(self, timeout=timeout)
+
+    async def waits_in_the_server(event: Event[Any], tx: AsyncTx) -> None:
+        await writes_async(event, tx)
+        await tx.execute("SELECT pg_sleep(60)")
+
+    monkeypatch.setattr(psycopg.AsyncConnection, "cancel_safe", takes_its_time)
+    event_id = uuid4()
+    assert await scene.run(waits_in_the_server, event_id, timeout_seconds=0.1) == TimedOut(0.1)
+    assert await scene.run(writes, event_id) == DONE, "the mark's lock is gone"
+
+
 async def test_connections_are_used_again(scene: Scene) -> None:
     pids: set[int] = set()
 

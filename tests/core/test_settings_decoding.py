@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import msgspec
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from outboxd.core.errors import SettingsError
@@ -48,7 +48,7 @@ def read_secret(path: str) -> str:
 
 
 @given(trees)
-@settings(max_examples=400, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=400)
 def test_every_tree_becomes_settings_or_problems(tree: dict[str, Any]) -> None:
     outcome = decoded_or_problems(tree)
 

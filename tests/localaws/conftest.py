@@ -3,7 +3,10 @@
 from collections.abc import Iterator
 
 import pytest
+from types_boto3_sqs import SQSClient
 
+from outboxd.testing import LocalAws
+from tests.localaws.staging import Stage, a_queue, open_stage
 from tests.localaws.support import Aws, Engine, running_aws
 
 
@@ -22,3 +25,24 @@ def aws() -> Iterator[Aws]:
     """One server for all tests that block on it; each makes queues with names of its own."""
     with running_aws() as aws:
         yield aws
+
+
+@pytest.fixture(scope="session")
+def server() -> Iterator[tuple[LocalAws, SQSClient]]:
+    """One server for all tests of faults, which address theirs to a queue of their own."""
+    with open_stage() as server:
+        yield server
+
+
+@pytest.fixture
+def stage(server: tuple[LocalAws, SQSClient]) -> Iterator[Stage]:
+    aws, sqs = server
+    yield a_queue(aws, sqs)
+    aws.faults.clear()
+
+
+@pytest.fixture
+def fifo_stage(server: tuple[LocalAws, SQSClient]) -> Iterator[Stage]:
+    aws, sqs = server
+    yield a_queue(aws, sqs, ".fifo")
+    aws.faults.clear()

@@ -21,7 +21,7 @@ class Script:
         self.fault = fault
         self.asked: list[Target] = []
 
-    def for_call(self, target: Target) -> Fault | None:
+    def for_call(self, target: Target, request: Request) -> Fault | None:
         self.asked.append(target)
         return self.fault if target.operation == self.operation else None
 

@@ -35,7 +35,7 @@ async def test_a_row_settled_between_a_reads_snapshot_and_its_answer_is_not_publ
         await asked.wait()
         await eventually(lambda: len(queue.seqs) == 20)
         marks.set()
-        await eventually(lambda: not scene.pending())
+        await eventually(lambda: relay.outbox.marked == 20)
         answer.set()
         later = scene.insert([f"order-{n}" for n in range(20)])
         await eventually(lambda: not scene.pending())

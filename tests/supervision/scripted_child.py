@@ -42,8 +42,9 @@ async def main(name: str, fd: int) -> int:
             return 1
         case "slow_start":
             await anyio.sleep(60)
-        case "invalid":
-            return 78
+        case "refuses":
+            await stream.send(frame(Bye("no tables")))
+            return 3
         case "garbage":
             await stream.send(b"\x00\x00\x00\x02\xc1\xc1")
             await anyio.sleep(60)

@@ -8,7 +8,7 @@ import anyio
 import pytest
 from anyio.abc import SocketAttribute, SocketStream
 
-from outboxd.core.errors import SettingsError
+from outboxd.core.errors import AddressInUse, SettingsError
 from outboxd.supervision import http
 from outboxd.supervision.http import ChildRow, bind, create_app, serve
 
@@ -173,14 +173,14 @@ async def test_a_client_that_never_finishes_its_request_is_hung_up_on(
 def test_a_taken_port_is_told_before_anything_is_started() -> None:
     with bind("127.0.0.1", 0) as taken:
         port = taken.getsockname()[1]
-        with pytest.raises(SettingsError, match=rf"http\.port: port {port} .* already in use"):
+        with pytest.raises(AddressInUse, match=rf"^\[http\] port: {port} .* already in use"):
             bind("127.0.0.1", port)
 
 
 def test_a_host_that_is_not_ours_is_told_by_its_setting() -> None:
-    with pytest.raises(SettingsError, match=r"http\.host: 192\.0\.2\.1 is no address of this"):
+    with pytest.raises(SettingsError, match=r"^\[http\] host: 192\.0\.2\.1 is no address of this"):
         bind("192.0.2.1", 0)
-    with pytest.raises(SettingsError, match=r"http\.host: 'no such host' is not usable"):
+    with pytest.raises(SettingsError, match=r"^\[http\] host: 'no such host' is not usable"):
         bind("no such host", 0)
 
 

@@ -153,15 +153,19 @@ async def test_a_pool_that_keeps_crashing_is_tried_again_slowly(spawn: Spawn) ->
         supervisor.stop("test")
 
 
-async def test_a_configuration_that_a_child_refuses_is_not_tried_again(spawn: Spawn) -> None:
+async def test_a_child_that_says_why_it_cannot_work_is_not_asked_again(
+    spawn: Spawn, caplog: pytest.LogCaptureFixture
+) -> None:
     facts = Facts()
-    run = Run(a_supervisor(facts, spawn, spec("consumer:invalid/1")))
+    run = Run(a_supervisor(facts, spawn, spec("consumer:refuses/1")))
 
     with anyio.fail_after(20):
         await run()
 
-    assert run.code is ExitCode.INVALID_CONFIGURATION
-    assert facts.history.count("consumer:invalid/1 started") == 1
+    assert run.code is ExitCode.NEVER_READY
+    assert facts.history.count("consumer:refuses/1 started") == 1
+    given_up = next(record for record in caplog.records if record.message == "giving up")
+    assert vars(given_up)["why"] == "no tables"
 
 
 async def test_a_child_that_cannot_be_started_leaves_the_supervisor_alive(spawn: Spawn) -> None:

@@ -32,6 +32,7 @@ class OnKnownTables:
         self._actor = actor
         self._check = check
         self._refusal: OutboxdError | None = None
+        self._told = False
 
     async def run(self) -> None:
         """As long as the other actor runs. Raises the check's refusal."""
@@ -48,9 +49,10 @@ class OnKnownTables:
     async def _watch(self, running: anyio.CancelScope) -> None:
         attempt = 1
         try:
+            await anyio.sleep(RETRIES.delay(attempt))
             while not await self._known():
-                await anyio.sleep(RETRIES.delay(attempt))
                 attempt += 1
+                await anyio.sleep(RETRIES.delay(attempt))
         except OutboxdError as refusal:
             self._refusal = refusal
             running.cancel()
@@ -59,6 +61,9 @@ class OnKnownTables:
         try:
             await self._check()
         except Unavailable as error:
-            log.warning("the version of the tables is not known yet", extra={"error": str(error)})
+            # Once: the actor itself tells of the outage and of its end.
+            if not self._told:
+                log.warning("the tables' version is not known yet", extra={"error": str(error)})
+            self._told = True
             return False
         return True

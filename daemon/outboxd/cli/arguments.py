@@ -5,12 +5,14 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
+from outboxd.core.errors import SettingsError
+
 CONFIG_VARIABLE = "OUTBOXD_CONFIG"
 CONFIG_PLACES = (Path("outboxd.toml"), Path("config/outboxd.toml"))
 
 
 def add_config_argument(parser: argparse.ArgumentParser) -> None:
-    """`--config PATH`, as `arguments.config`: a Path."""
+    """`--config PATH`, as `arguments.config`: a Path once `require_config` has looked at it."""
     parser.add_argument(
         "--config",
         type=Path,
@@ -28,11 +30,23 @@ def add_json_argument(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print JSON, for programs")
 
 
-def default_config(environ: Mapping[str, str]) -> Path:
-    """The file that a command reads when it is not told one; it may not exist."""
+def default_config(environ: Mapping[str, str]) -> Path | None:
+    """The file that a command reads when it is not told one; None if nobody has named one and
+    there is none in the usual places."""
     if named := environ.get(CONFIG_VARIABLE):
         return Path(named)
-    return next((place for place in CONFIG_PLACES if place.is_file()), CONFIG_PLACES[0])
+    return next((place for place in CONFIG_PLACES if place.exists()), None)
+
+
+def require_config(arguments: argparse.Namespace) -> None:
+    """Raises SettingsError when the command reads a configuration and there is none to read."""
+    if "config" in arguments and arguments.config is None:
+        places = " nor ".join(f"./{place}" for place in CONFIG_PLACES)
+        raise SettingsError(
+            [
+                f"there is neither {places}; name the configuration with --config or {CONFIG_VARIABLE}"
+            ]
+        )
 
 
 def port(text: str) -> int:

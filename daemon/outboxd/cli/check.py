@@ -3,7 +3,9 @@
 import argparse
 import os
 import sys
-from contextlib import redirect_stdout
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, redirect_stdout
 from typing import TYPE_CHECKING, Any
 
 from outboxd.cli.arguments import add_config_argument
@@ -12,6 +14,10 @@ from outboxd.core.exit_codes import ExitCode
 
 if TYPE_CHECKING:
     from outboxd.core.settings import Settings
+
+
+PATIENCE_SECONDS = 5.0
+"""After that it is said which import a check waits for."""
 
 
 def add_parser(subparsers: Any) -> None:
@@ -23,7 +29,7 @@ def add_parser(subparsers: Any) -> None:
             "Checks the configuration file, the rules between its settings, and that every handler "
             "can be imported and is of a form that can be called. Neither AWS nor the database is "
             "asked. Prints one line for each problem and exits with 78; exits with 0 when there "
-            "is none."
+            "is none, perhaps with notes about what is allowed but may not be meant."
         ),
         epilog="example: outboxd check --config config/shop.toml",
     )
@@ -39,6 +45,7 @@ def add_parser(subparsers: Any) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Check, and say what was found to be good. Raises SettingsError with what was not."""
     from outboxd.adapters.configuration import load_settings
+    from outboxd.core.notes import notes
 
     settings = load_settings(arguments.config, os.environ)
     problems = [f"{arguments.config}: {problem}" for problem in _problems(settings)]
@@ -48,6 +55,8 @@ def run(arguments: argparse.Namespace) -> int:
         _show(settings)
     else:
         print(f"configuration ok: {_summary(settings)}")
+        for note in notes(settings):
+            print(f"note: {note}")
     return ExitCode.OK
 
 
@@ -60,7 +69,22 @@ def _problems(settings: "Settings") -> list[str]:
     extend_import_path(settings.import_path)
     # What a module prints while it is imported must not stand in the middle of --show's JSON.
     with redirect_stdout(sys.stderr):
-        return [*conninfo_problems(settings), *handler_problems(settings)]
+        return [*conninfo_problems(settings), *handler_problems(settings, _told_when_slow)]
+
+
+@contextmanager
+def _told_when_slow(handler: str) -> Iterator[None]:
+    """Say once on standard error what is waited for: a module that connects to something while it
+    is imported would look like a check that hangs. It is not stopped, for it may only be slow."""
+    module = handler.partition(":")[0]
+    line = f"outboxd: still importing {module} ...\n"
+    timer = threading.Timer(PATIENCE_SECONDS, sys.stderr.write, [line])
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
 
 
 def _show(settings: "Settings") -> None:

@@ -11,6 +11,8 @@ import sys
 from collections.abc import Sequence
 from importlib import import_module
 
+from outboxd.cli.arguments import require_config
+from outboxd.cli.parsing import CommandParser
 from outboxd.core.errors import OutboxdError, SettingsError
 from outboxd.core.exit_codes import ExitCode
 from outboxd.version import __version__
@@ -59,6 +61,7 @@ def _run(argv: Sequence[str] | None) -> int:
         arguments = _parser().parse_args(argv)
     except SystemExit as end:  # argparse: --help, --version, or a usage error
         return end.code if isinstance(end.code, int) else ExitCode.OK
+    require_config(arguments)
     return int(arguments.run(arguments))
 
 
@@ -69,7 +72,7 @@ def _parser() -> argparse.ArgumentParser:
         epilog="`outboxd COMMAND --help` explains a command; docs/cli.md lists the exit codes.",
     )
     parser.add_argument("--version", action="version", version=f"outboxd {__version__}")
-    subparsers = parser.add_subparsers(metavar="COMMAND", required=True)
+    subparsers = parser.add_subparsers(metavar="COMMAND", required=True, parser_class=CommandParser)
     for command in COMMANDS:
         import_module(f"outboxd.cli.{command}").add_parser(subparsers)
     return parser

@@ -8,15 +8,20 @@ from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from outboxd.cli.arguments import add_config_argument, add_json_argument
-from outboxd.core.errors import OutboxdError
+from outboxd.core.errors import OutboxdError, PublishRefused
 from outboxd.core.exit_codes import ExitCode
 
 if TYPE_CHECKING:
+    import msgspec
+
     from outboxd.core.events import NewEvent
 
 
 class UnusablePayload(OutboxdError):
-    """What was given as the payload is no JSON."""
+    """What came as the payload on standard input is no JSON."""
+
+
+STDIN = "-"
 
 
 def add_parser(subparsers: Any) -> None:
@@ -34,7 +39,7 @@ def add_parser(subparsers: Any) -> None:
             """--payload '{"amount": 1999}'"""
         ),
     )
-    parser.add_argument("type", metavar="TYPE", type=_text, help="the event type")
+    parser.add_argument("type", metavar="TYPE", type=_event_type, help="the event type")
     parser.add_argument(
         "--aggregate",
         required=True,
@@ -43,7 +48,11 @@ def add_parser(subparsers: Any) -> None:
         help="what the event is about; events of one aggregate stay in order",
     )
     parser.add_argument(
-        "--payload", required=True, metavar="JSON", help="the payload, or - to read it from stdin"
+        "--payload",
+        required=True,
+        type=_payload,
+        metavar="JSON",
+        help="the payload, or - to read it from stdin",
     )
     parser.add_argument("--id", type=_uuid, metavar="UUID", help="the event's id (default: new)")
     parser.add_argument(
@@ -88,20 +97,23 @@ def _event(arguments: argparse.Namespace) -> "NewEvent":
         type=arguments.type,
         aggregate_type=aggregate_type,
         aggregate_id=aggregate_id,
-        payload=_payload(arguments.payload),
+        payload=_piped() if arguments.payload == STDIN else arguments.payload,
         headers=dict(arguments.header),
     )
 
 
-def _payload(given: str) -> object:
-    """The JSON as it was written: decoding and encoding it would round long decimal numbers."""
+def _piped() -> "msgspec.Raw":
+    return _json(sys.stdin.buffer.read())
+
+
+def _json(text: bytes) -> "msgspec.Raw":
+    """JSON as it was written: decoding and encoding it would round long decimal numbers."""
     import msgspec
 
-    text = sys.stdin.buffer.read() if given == "-" else given.encode()
     try:
         msgspec.json.decode(text)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise UnusablePayload(f"--payload is no JSON: {error}") from None
+        raise UnusablePayload(f"the payload is no JSON: {error}") from None
     return msgspec.Raw(text)
 
 
@@ -114,9 +126,22 @@ def _report(as_json: bool, event: "NewEvent") -> None:
         print(event.id)
 
 
-def _text(text: str) -> str:
-    if not text or "\0" in text:
-        raise argparse.ArgumentTypeError("must not be empty")
+def _payload(text: str) -> "msgspec.Raw | str":
+    if text == STDIN:
+        return STDIN
+    try:
+        return _json(text.encode(errors="surrogateescape"))
+    except UnusablePayload as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+
+
+def _event_type(text: str) -> str:
+    from outboxd.producer import check_event_type
+
+    try:
+        check_event_type(text)
+    except PublishRefused as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
     return text
 
 

@@ -16,6 +16,10 @@ class SettingsError(OutboxdError):
         super().__init__("\n".join(self.problems))
 
 
+class AddressInUse(OutboxdError):
+    """Another process listens where we should; a later start may find the address free."""
+
+
 class Reject(OutboxdError):
     """Raise it in a handler when no retry can help: the message is dead-lettered with this text."""
 

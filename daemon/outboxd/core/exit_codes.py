@@ -9,7 +9,7 @@ class ExitCode(IntEnum):
     OK = 0
     UNEXPECTED = 1
     USAGE = 2
-    NEVER_READY = 3  # a child never became ready at the first start: a broken deployment
+    NEVER_READY = 3  # of a child: it cannot work as things are; of the daemon: such a first start
     RESTART_LIMIT = 4  # the relay or the extender kept crashing: the whole should be restarted
     DRAIN_DEADLINE = 5  # a stop took longer than grace_seconds allows, and something was killed
     ORPHANED = 75  # a child whose supervisor is gone

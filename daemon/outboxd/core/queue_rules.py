@@ -1,6 +1,7 @@
 """Rules between the settings of queues, their dead-letter queues and their handlers."""
 
 import json
+import math
 from collections.abc import Iterator
 from fnmatch import fnmatchcase
 
@@ -66,11 +67,15 @@ def _stopping(settings: Settings, queue: QueueSettings, place: Place) -> Iterato
     allowed = supervisor.grace_seconds - supervisor.escalation_seconds
     spent = RECEIVE_MARGIN_SECONDS + SETTLE_SECONDS
     if allowed > 0 and queue.wait_seconds + spent > allowed:
-        remedy = f"lower it to at most {allowed - spent:g}, or " if allowed >= spent else ""
+        # A wait of 0 would be allowed, but polls all the time, and each poll is paid for.
+        longest = math.floor(allowed - spent)
+        remedy = f"lower it to at most {longest}, or " if longest >= 1 else ""
+        grace = queue.wait_seconds + spent + supervisor.escalation_seconds
         yield (
             f"{place} wait_seconds: waiting {queue.wait_seconds} s + {spent:g} s to settle exceed "
             f"the {allowed:g} s that a stop has ([supervisor] grace_seconds - escalation_seconds), "
-            f"so a stop would end in a kill; {remedy}raise grace_seconds"
+            f"so a stop would end in a kill; {remedy}raise grace_seconds to "
+            f"at least {grace:g}"
         )
 
 

@@ -8,14 +8,16 @@ from contextlib import contextmanager
 from itertools import count
 
 import psycopg
+from psycopg_pool import ConnectionPool
 
 from outboxd.demo.shopper import Purchase
 
 logger = logging.getLogger(__name__)
 
 CUSTOMERS = 4
-"""Threads, each with a connection of its own."""
+"""Threads, which share a pool of connections as the requests of a web service do."""
 
+CONNECTION_SECONDS = 5.0
 RECONNECT_SECONDS = 0.2
 
 
@@ -58,9 +60,9 @@ class Schedule:
 class Customer(threading.Thread):
     """Makes one purchase after the other; a lost connection makes it try the same one again."""
 
-    def __init__(self, dsn: str, schedule: Schedule) -> None:
+    def __init__(self, pool: ConnectionPool, schedule: Schedule) -> None:
         super().__init__(name="customer")
-        self._dsn = dsn
+        self._pool = pool
         self._schedule = schedule
         self.failure: Exception | None = None
         """What ended this customer early; a thread cannot raise it to anybody."""
@@ -69,17 +71,17 @@ class Customer(threading.Thread):
         purchase = self._schedule.next()
         while purchase is not None and not self._schedule.stopping.is_set():
             try:
-                with psycopg.connect(self._dsn, autocommit=True) as connection:
-                    while purchase is not None:
-                        purchase.make(connection)
-                        self._schedule.made()
-                        purchase = self._schedule.next()
+                with self._pool.connection() as connection:
+                    purchase.make(connection)
             except psycopg.OperationalError:
                 logger.warning("the shop's database is away", exc_info=True)
                 self._schedule.stopping.wait(RECONNECT_SECONDS)
+                continue
             except Exception as error:
                 self.failure = error
                 return
+            self._schedule.made()
+            purchase = self._schedule.next()
 
 
 class Shop:
@@ -101,13 +103,19 @@ class Shop:
 @contextmanager
 def shopping(dsn: str, *, orders: int | None, rate: float, seed: int) -> Iterator[Shop]:
     """Make `orders` purchases (None: without end), `rate` a second, while the block lasts."""
-    schedule = Schedule(orders=orders, rate=rate, seed=seed)
-    customers = [Customer(dsn, schedule) for _ in range(CUSTOMERS)]
-    for customer in customers:
-        customer.start()
-    try:
-        yield Shop(schedule, customers)
-    finally:
-        schedule.stopping.set()
+    with ConnectionPool(
+        dsn,
+        kwargs={"autocommit": True},
+        min_size=CUSTOMERS,
+        timeout=CONNECTION_SECONDS,
+    ) as pool:
+        schedule = Schedule(orders=orders, rate=rate, seed=seed)
+        customers = [Customer(pool, schedule) for _ in range(CUSTOMERS)]
         for customer in customers:
-            customer.join()
+            customer.start()
+        try:
+            yield Shop(schedule, customers)
+        finally:
+            schedule.stopping.set()
+            for customer in customers:
+                customer.join()

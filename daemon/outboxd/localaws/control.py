@@ -5,8 +5,12 @@ from types import MappingProxyType
 
 import msgspec
 
+from outboxd.localaws.calls import CallCount, Calls
 from outboxd.localaws.clock import Clock
 from outboxd.localaws.http1 import Answer, Request
+from outboxd.localaws.script.control import FaultsControl
+from outboxd.localaws.script.script import Script
+from outboxd.localaws.sqs.operations.table import OPERATIONS
 from outboxd.localaws.sqs.service import SqsService
 from outboxd.version import __version__
 
@@ -42,22 +46,38 @@ class _Queues(msgspec.Struct):
     queues: list[_QueueDepth]
 
 
-class Control:
-    """Health, the clock, and exact depths of all queues."""
+class _Calls(msgspec.Struct):
+    calls: list[CallCount]
 
-    def __init__(self, clock: Clock, sqs: SqsService) -> None:
+
+_FAULT = "/_localaws/faults/"
+
+
+class Control:
+    """Health, the clock, exact depths of all queues, the script of faults, and counted calls."""
+
+    def __init__(self, clock: Clock, sqs: SqsService, script: Script, calls: Calls) -> None:
         self._clock = clock
         self._sqs = sqs
+        self._faults = FaultsControl(script, OPERATIONS)
+        self._calls = calls
         self._routes: Mapping[tuple[str, str], Callable[[Request], Answer]] = MappingProxyType(
             {
                 ("GET", "/_localaws/health"): self._health,
                 ("POST", "/_localaws/clock"): self._advance,
                 ("GET", "/_localaws/queues"): self._queues,
+                ("GET", "/_localaws/faults"): self._faults.list,
+                ("POST", "/_localaws/faults"): self._faults.add,
+                ("DELETE", "/_localaws/faults"): self._faults.clear,
+                ("GET", "/_localaws/calls"): self._counted,
+                ("DELETE", "/_localaws/calls"): self._count_anew,
             }
         )
 
     def handle(self, request: Request) -> Answer:
         path = request.path.partition("?")[0]
+        if request.method == "DELETE" and path.startswith(_FAULT):
+            return self._faults.clear(request, path.removeprefix(_FAULT))
         route = self._routes.get((request.method, path))
         if route is None:
             known = ", ".join(f"{method} {path}" for method, path in self._routes)
@@ -92,6 +112,15 @@ class Control:
                 ]
             ),
         )
+
+    def _counted(self, request: Request) -> Answer:
+        return _json(200, _Calls(self._calls.counts()))
+
+    def _count_anew(self, request: Request) -> Answer:
+        """Tells what it forgets, so that no call falls between reading and resetting."""
+        counted = self._counted(request)
+        self._calls.reset()
+        return counted
 
 
 def _json(status: int, content: msgspec.Struct) -> Answer:

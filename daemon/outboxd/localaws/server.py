@@ -7,11 +7,13 @@ import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
+from outboxd.localaws.calls import Calls
 from outboxd.localaws.clock import Clock
 from outboxd.localaws.connection import Connection
 from outboxd.localaws.control import Control
-from outboxd.localaws.faults import Faults, NoFaults
+from outboxd.localaws.faults import Faults
 from outboxd.localaws.router import Router
+from outboxd.localaws.script.script import Script
 from outboxd.localaws.sqs.service import SqsService
 
 LOOPBACK = "127.0.0.1"
@@ -22,19 +24,25 @@ class LocalAws:
 
     Runs in the event loop that starts it, so a client that blocks belongs in another thread.
     `clock` may be moved from that loop at any time, from elsewhere through `/_localaws/clock`.
+    `faults` replaces the script of `/_localaws/faults` as far as calls are concerned.
     """
 
     def __init__(self, clock: Clock | None = None, faults: Faults | None = None) -> None:
         self.clock = clock or Clock()
-        self._faults = faults or NoFaults()
+        self._faults = faults
         self._connections: set[Connection] = set()
         self._server: asyncio.Server | None = None
         self._sqs: SqsService | None = None
+        self._script: Script | None = None
 
     async def start(self, host: str = LOOPBACK, port: int = 0) -> str:
         """Listen, and return the endpoint URL; port 0 takes a free one. Raises OSError."""
-        self._sqs = sqs = SqsService(self.clock, self._faults)
-        router = Router(sqs, Control(self.clock, sqs))
+        self._script = script = Script(self.clock)
+        calls = Calls()
+        self._sqs = sqs = SqsService(
+            self.clock, script if self._faults is None else self._faults, script, calls
+        )
+        router = Router(sqs, Control(self.clock, sqs, script, calls))
         self._server = await asyncio.get_running_loop().create_server(
             lambda: Connection(router.handle, self._connections), host, port, backlog=1024
         )
@@ -49,6 +57,9 @@ class LocalAws:
                 connection.hang_up()
             await self._server.wait_closed()
             self._server = None
+        if self._script is not None:
+            self._script.close()
+            self._script = None
         if self._sqs is not None:
             self._sqs.close()
             self._sqs = None

@@ -18,7 +18,7 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from outboxd.core.errors import SettingsError
+from outboxd.core.errors import AddressInUse, OutboxdError, SettingsError
 
 MAX_CONNECTIONS = 64
 IDLE_SECONDS = 5
@@ -112,8 +112,9 @@ def _row(row: ChildRow) -> str:
 def bind(host: str, port: int) -> socket.socket:
     """A listening socket, taken before any child is started.
 
-    Raises SettingsError if the address cannot be used, so that a second daemon on the same port
-    ends before it has touched anything.
+    Raises AddressInUse if another process has it, so that a second daemon on the same port ends
+    before it has touched anything; it may be tried again, for a predecessor gives its port back.
+    Raises SettingsError if the address can never be used.
     """
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(
@@ -121,32 +122,36 @@ def bind(host: str, port: int) -> socket.socket:
         )[0]
         sock = socket.socket(family, kind, protocol)
     except OSError as error:
-        raise SettingsError([f"http.host: {host!r} is not usable: {error}"]) from error
+        raise SettingsError([f"[http] host: {host!r} is not usable: {error}"]) from error
     try:
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         sock.bind(address)
         sock.listen(BACKLOG)
     except OSError as error:
         sock.close()
-        raise SettingsError([_why_not(host, port, error)]) from error
+        raise _refusal(host, port, error) from error
     sock.setblocking(False)
     return sock
 
 
-def _why_not(host: str, port: int, error: OSError) -> str:
+def _refusal(host: str, port: int, error: OSError) -> OutboxdError:
+    if error.errno == errno.EADDRINUSE:
+        return AddressInUse(
+            f"[http] port: {port} of {host} is already in use, perhaps by another outboxd; "
+            "stop that process or choose another port (0 takes a free one)"
+        )
+    return SettingsError([_why_never(host, port, error)])
+
+
+def _why_never(host: str, port: int, error: OSError) -> str:
     match error.errno:
-        case errno.EADDRINUSE:
-            return (
-                f"http.port: port {port} of {host} is already in use, perhaps by another outboxd; "
-                "stop that process or choose another port (0 takes a free one)"
-            )
         case errno.EACCES:
-            return f"http.port: no permission for port {port}; choose one above 1023"
+            return f"[http] port: no permission for {port}; choose one above 1023"
         case errno.EADDRNOTAVAIL:
-            return f"http.host: {host} is no address of this machine; 0.0.0.0 takes all of them"
+            return f"[http] host: {host} is no address of this machine; 0.0.0.0 takes all of them"
         case _:
             reason = os.strerror(error.errno) if error.errno is not None else str(error)
-            return f"http: cannot listen on {host}, port {port}: {reason}"
+            return f"[http]: cannot listen on {host}, port {port}: {reason}"
 
 
 async def serve(

@@ -29,6 +29,7 @@ class End(msgspec.Struct, frozen=True):
     exit_code: int
     reason: RestartReason | None
     ready_seconds: float | None
+    last_word: str = ""
 
 
 class Incarnation:
@@ -50,7 +51,7 @@ class Incarnation:
         self.heard_at = self.started_at
         self.ready_at: float | None = None
         self.heartbeat: Heartbeat | None = None
-        self.said_bye = False
+        self.last_word = ""
         self.fault: RestartReason | None = None
         self.killed = anyio.Event()
 
@@ -82,12 +83,13 @@ class Incarnation:
 
     def end(self, exit_code: int) -> End:
         ready_seconds = None if self.ready_at is None else boottime() - self.ready_at
-        return End(self.address, exit_code, self._reason(exit_code), ready_seconds)
+        reason = self._reason(exit_code)
+        return End(self.address, exit_code, reason, ready_seconds, self.last_word)
 
     def _reason(self, exit_code: int) -> RestartReason | None:
         if self.fault is not None:
             return self.fault
-        if self.said_bye and exit_code == 0:
+        if self.last_word and exit_code == 0:
             return None
         return RestartReason.SIGNAL if exit_code < 0 else RestartReason.CRASH
 

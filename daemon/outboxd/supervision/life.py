@@ -44,8 +44,8 @@ class Surroundings(Protocol):
     def ended(self, life: "Life", end: End) -> None:
         """An incarnation has been reaped, and its socket read to the end."""
 
-    def surrendered(self, life: "Life", code: ExitCode) -> None:
-        """This slot's limits are used up, or its configuration cannot work."""
+    def surrendered(self, life: "Life", code: ExitCode, why: str) -> None:
+        """This slot's limits are used up, or it said `why` it cannot work as things are."""
 
 
 class Life:
@@ -93,17 +93,13 @@ class Life:
         self._enter(State.STOPPED)
 
     async def _before_next_start(self, end: End) -> None:
-        if end.exit_code == ExitCode.INVALID_CONFIGURATION:
-            self._enter(State.FAILED)
-            self._surroundings.surrendered(self, ExitCode.INVALID_CONFIGURATION)
-            await self._order.given.wait()
-            return
         if end.reason is None:
             return
         self.restarts += 1
         self._count(end)
-        if self._restart_log.exhausted:
-            await self._give_up()
+        # One that says itself that it cannot work is not asked again and again.
+        if self._restart_log.exhausted or end.exit_code == ExitCode.NEVER_READY:
+            await self._give_up(end)
             return
         seconds = self._restart_log.pause_seconds()
         self._observer.child_backoff(self.name, seconds)
@@ -118,10 +114,10 @@ class Life:
         else:
             self._restart_log.crashed(boottime(), end.ready_seconds)
 
-    async def _give_up(self) -> None:
+    async def _give_up(self, end: End) -> None:
         code = ExitCode.RESTART_LIMIT if self.ever_ready else ExitCode.NEVER_READY
         self._enter(State.FAILED)
-        self._surroundings.surrendered(self, code)
+        self._surroundings.surrendered(self, code, end.last_word)
         await pause(self._order.given, self._settings.supervisor.failed_retry_seconds)
         self._restart_log.forgive()
 
@@ -189,8 +185,8 @@ class Life:
                 incarnation.heartbeat = message
                 self._observer.heartbeat(self.name, message)
                 self._observer.frames_queued(self.name, incarnation.link.queued)
-            case Bye():
-                incarnation.said_bye = True
+            case Bye(reason=reason):
+                incarnation.last_word = reason
                 self._surroundings.took(incarnation.address, message)
             case _:
                 self._surroundings.took(incarnation.address, message)

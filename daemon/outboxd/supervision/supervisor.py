@@ -183,13 +183,13 @@ class Supervisor:
         if (why := self._dead.pop(dead, None)) is not None:
             self._switchboard.owner_gone(dead, why)
 
-    def surrendered(self, life: Life, code: ExitCode) -> None:
+    def surrendered(self, life: Life, code: ExitCode, why: str) -> None:
         """A consumer that once worked is tried again slowly; anything else ends the daemon."""
-        consumer = life.spec.slot.kind is Kind.CONSUMER
-        if consumer and code is ExitCode.RESTART_LIMIT:
-            log.error("child keeps failing; tried again slowly", extra={"child": life.name})
+        facts = {"child": life.name, "why": why or "see its log above"}
+        if life.spec.slot.kind is Kind.CONSUMER and code is ExitCode.RESTART_LIMIT:
+            log.error("child keeps failing; tried again slowly", extra=facts)
             return
-        log.error("giving up", extra={"child": life.name, "exit_code": int(code)})
+        log.error("giving up", extra={**facts, "exit_code": int(code)})
         self.stop(f"{life.name} gave up", code)
 
     def _note_readiness(self) -> None:

@@ -101,4 +101,4 @@ class Intake:
         self._pool.observer.poison(cause.reason)
         now = self._pool.wall_clock()
         letter = write_letter(self._pool.sqs_name, item.message, item.incoming, cause, (), now)
-        return SendLetter(letter, cause.reason)
+        return SendLetter(letter, cause)

@@ -147,7 +147,7 @@ class Processor:
                 letter = write_letter(
                     self._pool.sqs_name, item.message, item.incoming, cause, dead, now
                 )
-                return SendLetter(letter, cause.reason, dead)
+                return SendLetter(letter, cause, dead)
             case _:
                 assert_never(decided)
 

@@ -15,7 +15,7 @@ from outboxd.actors.consumer.pool import NO_HANDLER, Pool
 from outboxd.core.errors import OutageKind, Unavailable
 from outboxd.core.letters import Letter
 from outboxd.core.message_plan import DeadHandler, Delete, HideFor, visibility
-from outboxd.core.outcomes import DeadReason
+from outboxd.core.outcomes import DeadLetter
 from outboxd.ports.queue import BATCH, Hiding, Queue, Refusal
 
 log = logging.getLogger(__name__)
@@ -31,7 +31,7 @@ class SendLetter(msgspec.Struct, frozen=True):
     """Send the letter, then delete. `dead` is empty when the message came to no handler."""
 
     letter: Letter
-    reason: DeadReason
+    cause: DeadLetter
     dead: tuple[DeadHandler, ...] = ()
 
 
@@ -219,17 +219,25 @@ class Settler:
             "message dead-lettered",
             extra={
                 **self._facts(settlement),
-                "reason": action.reason.value,
+                **_event_facts(settlement.item),
+                "reason": action.cause.reason.value,
+                "error": action.cause.error,
                 "handlers": [d.handler for d in action.dead],
             },
         )
         if not action.dead:
-            self._pool.observer.dead_lettered(NO_HANDLER, action.reason)
+            self._pool.observer.dead_lettered(NO_HANDLER, action.cause.reason)
         for dead in action.dead:
             self._pool.observer.dead_lettered(dead.handler, dead.letter.reason)
 
     def _facts(self, settlement: Settlement) -> dict[str, object]:
         return {"queue": self._pool.name, "message_id": settlement.item.message.message_id}
+
+
+def _event_facts(item: Item) -> dict[str, object]:
+    if item.incoming is None:
+        return {}
+    return {"event_id": str(item.incoming.id), "event_type": item.incoming.type}
 
 
 def _failure(refusal: Refusal) -> str:

@@ -11,6 +11,7 @@ from outboxd.actors.relay.surroundings import Memory, Surroundings
 from outboxd.core.chains import Parked, Waiting
 from outboxd.core.holdings import Holding
 from outboxd.core.outbox import DeliveryMark, FailureMark, StoredEvent
+from outboxd.core.recent import Recent
 from outboxd.core.relay_outcomes import (
     Accepted,
     Away,
@@ -29,6 +30,8 @@ from outboxd.core.settings import RelaySettings
 log = logging.getLogger(__name__)
 
 FOREVER = float("inf")
+
+REMEMBERED_TYPES = 1_000
 
 LOOK_AGAIN_SECONDS = 60.0
 """How long an event that waits for something with no time of its own (a route, an operator) is left
@@ -50,6 +53,7 @@ class Dispatch:
         """`read_again` is called when aggregates that were parked may have something to read."""
         self._settings = settings
         self._routes = RouteTable(settings.routes)
+        self._unrouted_types: Recent[str] = Recent(REMEMBERED_TYPES)
         self._lines = lines
         self._holdings, self._chains, self._ledger = memory
         self._flights = flights
@@ -158,6 +162,7 @@ class Dispatch:
         return self._conclude(shipment) if shipment.awaited == 0 else None
 
     def _unrouted(self, event: StoredEvent, holding: Holding) -> StoredEvent | None:
+        self._tell_unrouted(event)
         match self._settings.on_unrouted:
             case "hold":
                 # Its aggregate waits too: passing over it would break the order for good.
@@ -172,6 +177,19 @@ class Dispatch:
                 self._observer.dropped(1)
                 holding.open += 1
                 return self._published(event, holding)
+
+    def _tell_unrouted(self, event: StoredEvent) -> None:
+        """Say once for each type what becomes of its events; nobody else sees that they wait."""
+        if event.event_type not in self._unrouted_types:
+            self._unrouted_types.add(event.event_type)
+            log.warning(
+                "no route for events of this type",
+                extra={
+                    "event_type": event.event_type,
+                    "event_id": event.id,
+                    "on_unrouted": self._settings.on_unrouted,
+                },
+            )
 
     def _conclude(self, shipment: Shipment) -> StoredEvent | None:
         """Carry out the verdict; returns the event that may start now."""

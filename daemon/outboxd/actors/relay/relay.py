@@ -36,6 +36,9 @@ log = logging.getLogger(__name__)
 ORPHAN_SECONDS = 4.5
 """How long an orphan has: its process is ended 5 s after it lost its supervisor."""
 
+RELEASE_SECONDS = 2.0
+"""How long a drain tries to give buckets back; if it cannot, their leases run out by themselves."""
+
 GOODBYE_SECONDS = 0.5
 """What is kept of a drain's time for the last words of the process."""
 
@@ -150,7 +153,9 @@ class Relay:
                 await self._flights.all_landed()
             await self._settling.flushed()
             self._ownership.finish()
-            await self._ownership.retired.wait()
+            # Nothing is unsettled any more: a database that is away keeps nobody waiting now.
+            with anyio.move_on_after(RELEASE_SECONDS):
+                await self._ownership.retired.wait()
         self._watching.measure()  # the last word on the gauges
         log.info("relay drained", extra={"buckets_kept": len(self._holdings)})
 

@@ -3,7 +3,9 @@
 import importlib
 import inspect
 import sys
+import traceback
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, cast
 
 import msgspec
@@ -51,25 +53,31 @@ def load_handlers(settings: Settings, queue_name: str) -> tuple[LoadedHandler, .
     return tuple(loaded)
 
 
-def handler_problems(settings: Settings) -> list[str]:
+Watch = Callable[[str], AbstractContextManager[object]]
+"""Looks on while a handler, "package.module:function", is imported."""
+
+
+def handler_problems(settings: Settings, watch: Watch = nullcontext) -> list[str]:
     """One line for each handler of the configuration that could not be loaded.
 
     Handlers are imported, but no class is constructed: that may open connections.
     """
-    return list(_problems(settings))
+    return list(_problems(settings, watch))
 
 
-def _problems(settings: Settings) -> Iterator[str]:
+def _problems(settings: Settings, watch: Watch) -> Iterator[str]:
     for queue_name, queue in settings.queues.items():
         for handler in queue.handlers:
             try:
-                _check(settings, handler)
+                with watch(handler.handler):
+                    _check(settings, handler)
             except Unfit as error:
                 yield _problem(queue_name, handler, error)
 
 
 def _problem(queue_name: str, handler: HandlerSettings, error: Unfit) -> str:
-    return f"[queues.{queue_name}] handler {handler.name}: {handler.handler} {error}"
+    why = " ".join(str(error).split())  # what a module raises may have many lines
+    return f"[queues.{queue_name}] handler {handler.name}: {handler.handler} {why}"
 
 
 def _load(settings: Settings, handler: HandlerSettings) -> LoadedHandler:
@@ -90,7 +98,7 @@ def _signature(settings: Settings, handler: HandlerSettings, target: Any) -> Sig
         )
     if not isinstance(target, type):
         if not callable(target):
-            raise Unfit(f"is a {type(target).__name__}, which cannot be called")
+            raise Unfit(f"is of type {type(target).__name__}, which cannot be called")
         if handler.options:
             raise Unfit("is a function, and `options` are for the constructor of a class")
         return inspect_handler(target, handler.inbox)
@@ -149,6 +157,26 @@ def _import(name: str) -> Any:
                 f"was not found: no module {error.name!r} in import_path or the environment; "
                 f"looked in {looked}"
             ) from error
-        raise Unfit(f"could not be imported: {type(error).__name__}: {error}") from error
+        raise _not_imported(error) from error
     except (Exception, SystemExit) as error:
-        raise Unfit(f"could not be imported: {type(error).__name__}: {error}") from error
+        raise _not_imported(error) from error
+
+
+def _not_imported(error: BaseException) -> Unfit:
+    # The text of a syntax error would repeat its place, without the directory.
+    words = error.msg if isinstance(error, SyntaxError) else str(error)
+    told = f"{type(error).__name__}: {words}" if words else type(error).__name__
+    return Unfit(f"could not be imported: {told}{_place_of(error)}")
+
+
+def _place_of(error: BaseException) -> str:
+    """Where the import failed, which is often not in the module that the handler is in; empty if no
+    line of a file was run."""
+    if isinstance(error, SyntaxError) and error.filename is not None:
+        return f" ({error.filename}:{error.lineno})"
+    place = ""
+    for frame, line in traceback.walk_tb(error.__traceback__):
+        file = frame.f_code.co_filename
+        if not file.startswith("<") and file not in (__file__, importlib.__file__):
+            place = f" ({file}:{line})"
+    return place

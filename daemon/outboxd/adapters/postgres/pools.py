@@ -62,21 +62,19 @@ class AsyncHandlerConnection(psycopg.AsyncConnection[TupleRow]):
     async def close(self) -> NoReturn:
         raise psycopg.ProgrammingError(f"tx.close(): {_NOT_YOURS}")
 
+    async def cancel_safe(self, *, timeout: float = CANCEL_SECONDS) -> None:
+        # psycopg calls this when a statement's task is cancelled: until its end the server would
+        # not notice that nobody waits, and keep its locks. But a cancelled scope of anyio cancels
+        # whatever is awaited in it again and again, this included.
+        with anyio.CancelScope(shield=True):
+            await super().cancel_safe(timeout=min(timeout, CANCEL_SECONDS))
+
     async def hang_up(self) -> None:
-        """Close for good; the server rolls back.
-
-        A statement that still runs is cancelled first: the server would not notice the hang-up
-        before its end, and keep its locks. psycopg tries this by itself, but under a cancelled
-        scope of anyio its own waiting is cancelled again and again.
-        """
-        if self.info.transaction_status is TransactionStatus.ACTIVE:
-            with anyio.CancelScope(shield=True):
-                await self._cancel_statement()
+        """Close for good; the server rolls back."""
+        if not self.closed and self.info.transaction_status is TransactionStatus.ACTIVE:
+            with suppress(psycopg.Error):
+                await self.cancel_safe()
         await super().close()
-
-    async def _cancel_statement(self) -> None:
-        with suppress(psycopg.Error):
-            await self.cancel_safe(timeout=CANCEL_SECONDS)
 
 
 class Database:

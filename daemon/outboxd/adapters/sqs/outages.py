@@ -9,7 +9,10 @@ from botocore.exceptions import (
     EndpointConnectionError,
     NoCredentialsError,
     PartialCredentialsError,
+    ProfileNotFound,
     ReadTimeoutError,
+    SSOError,
+    TokenRetrievalError,
 )
 
 from outboxd.core.errors import OutageKind, Unavailable
@@ -42,10 +45,28 @@ _KIND_OF_CODE = {
 }
 
 
-def outage(error: ClientError | BotoCoreError, doing: str) -> Unavailable:
-    """The SDK's error as one of ours; `doing` says what was tried, on which queue."""
+def outage(
+    error: ClientError | BotoCoreError, doing: str, *, endpoint_url: str | None = None
+) -> Unavailable:
+    """The SDK's error as one of ours; `doing` says what was tried, on which queue.
+
+    With the `endpoint_url` of the configuration, if it has one, it also says where to look when
+    nobody answers there.
+    """
     kind = _kind(error)
-    return Unavailable(f"{doing}: {_advice(kind)}: {error}", kind)
+    where = ""
+    if endpoint_url is not None and kind in (OutageKind.UNREACHABLE, OutageKind.TIMEOUT):
+        where = "; check [aws] endpoint_url; is `outboxd localaws` running?"
+    return Unavailable(f"{doing}: {_advice(kind)}: {_words(error)}{where}", kind)
+
+
+def _words(error: ClientError | BotoCoreError) -> str:
+    """What AWS or the SDK says, without the number of retries, which is the SDK's own affair."""
+    match error:
+        case ClientError(response={"Error": {"Code": code, "Message": message}}):
+            return f"{error.operation_name} answers {code}: {message}"
+        case _:
+            return str(error)
 
 
 def kind_of_code(code: str) -> OutageKind | None:
@@ -63,7 +84,14 @@ def _kind(error: ClientError | BotoCoreError) -> OutageKind:
             return OutageKind.TIMEOUT
         case EndpointConnectionError() | ConnectTimeoutError():
             return OutageKind.UNREACHABLE
-        case NoCredentialsError() | PartialCredentialsError() | CredentialRetrievalError():
+        case (
+            NoCredentialsError()
+            | PartialCredentialsError()
+            | CredentialRetrievalError()
+            | ProfileNotFound()
+            | SSOError()
+            | TokenRetrievalError()
+        ):
             return OutageKind.CREDENTIALS
         case _:
             return OutageKind.OTHER
@@ -76,7 +104,10 @@ def _advice(kind: OutageKind) -> str:
         case OutageKind.MISSING:
             return "the queue does not exist (run `outboxd provision`)"
         case OutageKind.CREDENTIALS:
-            return "no valid AWS credentials"
+            return (
+                "no valid AWS credentials (set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or "
+                "AWS_PROFILE, or run with a role)"
+            )
         case OutageKind.THROTTLED:
             return "throttled"
         case OutageKind.TIMEOUT:

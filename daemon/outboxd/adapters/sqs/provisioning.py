@@ -19,11 +19,13 @@ if TYPE_CHECKING:
 
 
 class QueueProvisioner:
-    """The queues of one account and region. Every method raises Unavailable, with what was being
+    """The queues of one account and region. Everything here raises Unavailable, with what was being
     done and what to do about it, when AWS does not do as it is asked."""
 
     def __init__(self, aws: AwsSettings) -> None:
-        self._client: SQSClient = sqs_client(aws, connections=1)
+        self._endpoint_url = aws.endpoint_url
+        with self._explained("setting up the AWS SDK"):
+            self._client: SQSClient = sqs_client(aws, connections=1)
 
     def existing(self, names: Sequence[str]) -> dict[str, dict[str, str]]:
         """The attributes of those of the named queues that there are."""
@@ -35,12 +37,12 @@ class QueueProvisioner:
         queue = step.queue
         match step.action:
             case Action.CREATE:
-                with _explained(f"creating queue {queue.name}"):
+                with self._explained(f"creating queue {queue.name}"):
                     self._client.create_queue(
                         QueueName=queue.name, Attributes=self._attributes_to_set(queue)
                     )
             case Action.UPDATE:
-                with _explained(f"updating queue {queue.name}"):
+                with self._explained(f"updating queue {queue.name}"):
                     self._client.set_queue_attributes(
                         QueueUrl=self._url(queue.name), Attributes=self._attributes_to_set(queue)
                     )
@@ -48,7 +50,7 @@ class QueueProvisioner:
                 pass
 
     def _attributes(self, name: str) -> dict[str, str] | None:
-        with _explained(f"reading queue {name}"):
+        with self._explained(f"reading queue {name}"):
             try:
                 url = self._url(name)
             except ClientError as error:
@@ -78,10 +80,9 @@ class QueueProvisioner:
     def _url(self, name: str) -> str:
         return self._client.get_queue_url(QueueName=name)["QueueUrl"]
 
-
-@contextmanager
-def _explained(doing: str) -> Iterator[None]:
-    try:
-        yield
-    except AWS_ERRORS as error:
-        raise outage(error, doing) from error
+    @contextmanager
+    def _explained(self, doing: str) -> Iterator[None]:
+        try:
+            yield
+        except AWS_ERRORS as error:
+            raise outage(error, doing, endpoint_url=self._endpoint_url) from error

@@ -93,6 +93,11 @@ class SqsQueue:
     async def depth(self) -> Depth:
         return await self._in_settle_thread(self._depth, None)
 
+    def close(self) -> None:
+        """Let go of the connections."""
+        self._receiving.close()
+        self._settling.close()
+
     async def _in_settle_thread(self, call: Callable[[Any], T], argument: object) -> T:
         return await to_thread.run_sync(
             call, argument, abandon_on_cancel=True, limiter=self._settle_thread

@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from outboxd.localaws.faults import DeliveryFaults, NoFaults
 from outboxd.localaws.sqs.arns import queue_name, queue_url
 from outboxd.localaws.sqs.errors import missing_parameter
 from outboxd.localaws.sqs.moves import MoveTasks
@@ -20,6 +21,7 @@ class Call(NamedTuple):
     region: str
     base_url: str
     now: float
+    deliveries: DeliveryFaults = NoFaults()
 
     def queue(self, url: str) -> Queue:
         """The queue of this URL. Raises MissingParameter, InvalidAddress or QueueDoesNotExist."""

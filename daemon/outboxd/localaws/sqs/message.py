@@ -53,6 +53,8 @@ class Message(msgspec.Struct, gc=False, kw_only=True):
     receipt: int = 0
     received_at: float = 0.0
     visibility_changed: bool = False
+    # There are two of it by now, by a scripted fault.
+    copied: bool = False
 
 
 class Delivery(NamedTuple):

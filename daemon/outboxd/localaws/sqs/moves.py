@@ -155,6 +155,7 @@ class MoveTasks:
             receives=0,
             first_received_at=None,
             dead_letter_source=None,
+            copied=False,
         )
 
     def _end(self, task: MoveTask, status: Status, failure: str | None = None) -> None:

@@ -6,13 +6,14 @@ from collections.abc import Iterator
 import msgspec
 
 from outboxd.localaws.alarm import Alarm
+from outboxd.localaws.calls import Calls
 from outboxd.localaws.clock import Clock
 from outboxd.localaws.errors import AwsError, malformed, unknown_operation
 from outboxd.localaws.exchange import Client, Reply
-from outboxd.localaws.faults import Faults, Target, under
+from outboxd.localaws.faults import DeliveryFaults, Faults, Target, under
 from outboxd.localaws.http1 import Answer, Request
-from outboxd.localaws.ids import new_id
-from outboxd.localaws.sqs.arns import queue_name
+from outboxd.localaws.sqs.answering import answer, refused
+from outboxd.localaws.sqs.arns import parsed_arn, queue_name
 from outboxd.localaws.sqs.call import Call, Waiting
 from outboxd.localaws.sqs.moves import MoveTasks
 from outboxd.localaws.sqs.operations.table import OPERATIONS, Operation
@@ -21,19 +22,19 @@ from outboxd.localaws.sqs.queue import Queue
 from outboxd.localaws.sqs.registry import Registry
 
 DEFAULT_REGION = "us-east-1"
-CONTENT_TYPE = "application/x-amz-json-1.0"
-
 _SCOPE = re.compile(r"Credential=[^/,]+/\d+/([a-z0-9-]+)/")
-
-_encode = msgspec.json.Encoder().encode
 
 
 class SqsService:
     """Speaks AWS JSON 1.0 for all queues of all regions. Needs a running event loop."""
 
-    def __init__(self, clock: Clock, faults: Faults) -> None:
+    def __init__(
+        self, clock: Clock, faults: Faults, deliveries: DeliveryFaults, calls: Calls
+    ) -> None:
         self._clock = clock
         self._faults = faults
+        self._deliveries = deliveries
+        self._calls = calls
         self._registry = Registry(on_create=self._attend)
         self._moves = MoveTasks(self._registry)
         self._moves_alarm = Alarm(clock, self._run_moves)
@@ -50,38 +51,56 @@ class SqsService:
     def handle(self, request: Request, action: str, client: Client) -> Reply:
         operation = OPERATIONS.get(action)
         if operation is None:
-            return _refusal(unknown_operation("SQS", action))
+            return refused(unknown_operation("SQS", action))
+        asked = _asked(operation, request)
+        target = Target("sqs", action, _region(request), _queue_of(asked))
+        self._calls.add(target)
         if self._faults.active:
-            fault = self._faults.for_call(_target(request, action))
+            fault = self._faults.for_call(target, request)
             if fault is not None:
-                return under(fault, request, lambda: self._perform(operation, request, client))
-        return self._perform(operation, request, client)
+                # What the fault makes of the request is read anew.
+                return under(
+                    fault,
+                    request,
+                    lambda r: self._perform(operation, _asked(operation, r), r, target, client),
+                    refused,
+                )
+        return self._perform(operation, asked, request, target, client)
 
-    def _perform(self, operation: Operation, request: Request, client: Client) -> Reply:
+    def _perform(
+        self,
+        operation: Operation,
+        asked: msgspec.Struct | AwsError,
+        request: Request,
+        target: Target,
+        client: Client,
+    ) -> Reply:
         now = self._clock.now()
-        call = Call(self._registry, self._moves, _region(request), _base_url(request), now)
+        call = Call(
+            self._registry, self._moves, target.region, _base_url(request), now, self._deliveries
+        )
         self._moves.run(now)
+        if isinstance(asked, AwsError):
+            return refused(asked)
         try:
-            result = operation.act(call, operation.decode(request.body))
+            result = operation.act(call, asked)
         except AwsError as refusal:
-            return _refusal(refusal)
-        except msgspec.MsgspecError as error:
-            return _refusal(malformed(str(error)))
+            return refused(refusal)
         self._moves_alarm.set(self._moves.next_at())
         if isinstance(result, Waiting):
             return self._wait(result, client)
-        return _answer(result)
+        return answer(result)
 
     def _wait(self, waiting: Waiting, client: Client) -> Reply:
         def attempt(now: float) -> Answer | None:
             try:
                 response = waiting.attempt(now)
             except AwsError as refusal:
-                return _refusal(refusal)
-            return None if response is None else _answer(response)
+                return refused(refusal)
+            return None if response is None else answer(response)
 
         polls = self._polls[waiting.queue]
-        return polls.add(waiting, attempt, _answer(waiting.otherwise), client)
+        return polls.add(waiting, attempt, answer(waiting.otherwise), client)
 
     def _attend(self, queue: Queue) -> None:
         for old in [old for old in self._polls if old.deleted and len(self._polls[old]) == 0]:
@@ -93,17 +112,12 @@ class SqsService:
         self._moves_alarm.set(self._moves.next_at())
 
 
-def _answer(result: msgspec.Struct | None) -> Answer:
-    body = b"" if result is None else _encode(result)
-    return Answer(200, CONTENT_TYPE, body, (("x-amzn-requestid", new_id()),))
-
-
-def _refusal(refusal: AwsError) -> Answer:
-    headers = (
-        ("x-amzn-requestid", new_id()),
-        ("x-amzn-query-error", refusal.query_error()),
-    )
-    return Answer(refusal.status, CONTENT_TYPE, refusal.body(), headers)
+def _asked(operation: Operation, request: Request) -> msgspec.Struct | AwsError:
+    """The decoded request, or what there is to say about one that cannot be."""
+    try:
+        return operation.decode(request.body)
+    except msgspec.MsgspecError as error:
+        return malformed(str(error))
 
 
 def _region(request: Request) -> str:
@@ -115,16 +129,13 @@ def _base_url(request: Request) -> str:
     return f"http://{request.headers.get('host', 'localhost')}"
 
 
-class _QueueNamed(msgspec.Struct, rename="pascal"):
-    queue_url: str = ""
-    queue_name: str = ""
-
-
-def _target(request: Request, action: str) -> Target:
-    """What the request is about, as far as it can be read."""
-    try:
-        named = msgspec.json.decode(request.body, type=_QueueNamed)
-        name = queue_name(named.queue_url) or named.queue_name
-    except (msgspec.MsgspecError, AwsError):
-        name = ""
-    return Target("sqs", action, _region(request), name or None)
+def _queue_of(asked: msgspec.Struct | AwsError) -> str | None:
+    """The name of the queue that a request is about, if it is about one."""
+    url = getattr(asked, "queue_url", "") or getattr(asked, "queue_name", "")
+    if url:
+        try:
+            return queue_name(url)
+        except AwsError:
+            return None
+    place = parsed_arn(getattr(asked, "source_arn", ""))
+    return None if place is None else place[1]

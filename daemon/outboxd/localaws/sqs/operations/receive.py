@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 
+from outboxd.localaws.faults import Target
 from outboxd.localaws.sqs import requests, responses
 from outboxd.localaws.sqs.call import Call, Waiting
 from outboxd.localaws.sqs.digests import attributes_md5
@@ -14,6 +15,7 @@ from outboxd.localaws.sqs.fifo import FifoQueue
 from outboxd.localaws.sqs.message import AttributeValue, Delivery, Message
 from outboxd.localaws.sqs.queue import Queue
 from outboxd.localaws.sqs.settings import MAX_VISIBILITY_SECONDS, MAX_WAIT_SECONDS
+from outboxd.localaws.sqs.standard import StandardQueue
 from outboxd.localaws.sqs.validation import check_range, check_token
 
 MAX_MESSAGES = 10
@@ -36,7 +38,7 @@ _ALL_SYSTEM_ATTRIBUTES = frozenset(_SYSTEM_ATTRIBUTES)
 
 def receive_message(call: Call, request: requests.ReceiveMessage) -> responses.Messages | Waiting:
     queue = call.queue(request.queue_url)
-    attempt = _attempt(queue, request)
+    attempt = _attempt(call, queue, request)
     wait = request.wait_time_seconds
     if wait is None:
         wait = queue.settings.receive_wait_seconds
@@ -50,7 +52,7 @@ def receive_message(call: Call, request: requests.ReceiveMessage) -> responses.M
 
 
 def _attempt(
-    queue: Queue, request: requests.ReceiveMessage
+    call: Call, queue: Queue, request: requests.ReceiveMessage
 ) -> Callable[[float], responses.Messages | None]:
     """One try at receiving, to be repeated by a long poll. Raises AwsError."""
     maximum = _or_default(request.max_number_of_messages, 1)
@@ -66,7 +68,7 @@ def _attempt(
             raise queue_does_not_exist()
         # The queue's own timeout is read at each try: it may be changed during a long poll.
         seconds = _or_default(visibility, queue.settings.visibility_seconds)
-        deliveries = _deliveries(queue, maximum, seconds, attempt_id, now)
+        deliveries = _deliveries(call, queue, maximum, seconds, attempt_id, now)
         if not deliveries:
             return None
         return responses.Messages([_received(d, system_names, wanted) for d in deliveries])
@@ -75,10 +77,35 @@ def _attempt(
 
 
 def _deliveries(
-    queue: Queue, maximum: int, visibility: int, attempt_id: str | None, now: float
+    call: Call, queue: Queue, maximum: int, visibility: int, attempt_id: str | None, now: float
 ) -> list[Delivery]:
-    if attempt_id is None or not isinstance(queue, FifoQueue):
-        return queue.receive(maximum, visibility, now)
+    match queue:
+        case StandardQueue() if call.deliveries.active:
+            return _distorted(call, queue, maximum, visibility, now)
+        case FifoQueue() if attempt_id is not None:
+            return _repeatable(queue, maximum, visibility, attempt_id, now)
+        case _:
+            return queue.receive(maximum, visibility, now)
+
+
+def _distorted(
+    call: Call, queue: StandardQueue, maximum: int, visibility: int, now: float
+) -> list[Delivery]:
+    """Deliver as the script wants it: nothing that a standard queue would not be allowed to do."""
+    target = Target("sqs", "ReceiveMessage", queue.identity.region, queue.identity.name)
+    if queue.depth(now).visible > 1 and call.deliveries.reorders(target):
+        deliveries = queue.receive_newest_first(maximum, visibility, now)
+    else:
+        deliveries = queue.receive(maximum, visibility, now)
+    for message, _ in deliveries:
+        if not message.copied and call.deliveries.duplicates(target, message.body):
+            queue.deliver_again(message, now)
+    return deliveries
+
+
+def _repeatable(
+    queue: FifoQueue, maximum: int, visibility: int, attempt_id: str, now: float
+) -> list[Delivery]:
     again = queue.receive_again(attempt_id, visibility, now)
     if again:
         return again

@@ -13,7 +13,7 @@ Request = TypeVar("Request", bound=msgspec.Struct)
 
 
 class Operation(NamedTuple):
-    decode: Callable[[bytes], Any]
+    decode: Callable[[bytes], msgspec.Struct]
     act: Callable[[Call, Any], Result]
 
 

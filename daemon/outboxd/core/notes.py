@@ -1,0 +1,51 @@
+"""What is not wrong with a configuration, but may not be what was meant."""
+
+import json
+from collections.abc import Iterator, Sequence
+
+from outboxd.core.globs import is_literal, may_meet
+from outboxd.core.places import Place
+from outboxd.core.settings import RouteSettings, Settings
+
+
+def notes(settings: Settings) -> list[str]:
+    """One line for each thing to think about, in the order of the file; for good settings only."""
+    return list(_unpublished(settings))
+
+
+def _unpublished(settings: Settings) -> Iterator[str]:
+    """Handlers of events that the relay, of which there is one here, sends to no queue of theirs.
+
+    Somebody else may, so this is no problem. A queue that is fed by the dead letters of another
+    gets what that other one gets.
+    """
+    if settings.relay is None:
+        return
+    letters = {settings.dead_letter_name(name) for name in settings.queues}
+    for name, queue in settings.queues.items():
+        if settings.sqs_queue_name(name) in letters:
+            continue
+        table = Place("queues").subtable(name).subtable("handlers")
+        for number, handler in enumerate(queue.handlers, start=1):
+            if not _published(handler.event, f"sqs:{name}", settings.relay.routes):
+                yield (
+                    f"{table.element(number, handler.name)}: no route publishes "
+                    f"{json.dumps(handler.event, ensure_ascii=False)} to this queue; "
+                    "right only if it comes from elsewhere"
+                )
+
+
+def _published(event: str, destination: str, routes: Sequence[RouteSettings]) -> bool:
+    """Whether an event that the glob matches can be sent there; the first route that fits counts."""
+    for route in routes:
+        if may_meet(route.events, event):
+            if destination in route.to:
+                return True
+            if route.aggregate_type == "*" and _takes_all(route.events, event):
+                return False
+    return False
+
+
+def _takes_all(events: str, event: str) -> bool:
+    """Whether globs that meet leave nothing of `event` to a later route, as far as can be told."""
+    return events in ("*", event) or is_literal(event)
