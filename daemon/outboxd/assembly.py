@@ -96,11 +96,13 @@ async def _relay(welcome: Welcome, mailbox: Mailbox) -> AsyncIterator[Assembled]
 @asynccontextmanager
 async def _consumer(slot: Slot, welcome: Welcome, mailbox: Mailbox) -> AsyncIterator[Assembled]:
     from outboxd.actors.consumer import Consumer
+    from outboxd.actors.consumer.timing import Timing
     from outboxd.adapters.handlers import Runner, extend_import_path, load_handlers
     from outboxd.adapters.metrics.consumer import ConsumerMetrics
     from outboxd.adapters.postgres.consumer_database import consumer_database
     from outboxd.adapters.receive_counts import ReceiveCounts
     from outboxd.adapters.sqs.queue import consumer_queue
+    from outboxd.producer import publish
 
     settings = welcome.settings
     queue = settings.queues[slot.queue]
@@ -110,21 +112,28 @@ async def _consumer(slot: Slot, welcome: Welcome, mailbox: Mailbox) -> AsyncIter
     progress = Progress()
     metrics = ConsumerMetrics(registry, slot.queue, queue, progress)
     async with AsyncExitStack() as stack:
-        database = None
+        database = publisher = None
         if settings.database is not None:
             database = await stack.enter_async_context(
                 consumer_database(settings.database, f"outboxd {slot.name}")
             )
+            publisher = partial(publish, schema=settings.database.schema)
         consumer = Consumer(
             slot.queue,
             queue,
             address=welcome.address,
             mailbox=mailbox,
             queue=consumer_queue(settings, slot.queue, metrics.called),
-            runner=Runner(handlers, concurrency=queue.concurrency, database=database),
+            runner=Runner(
+                handlers, concurrency=queue.concurrency, database=database, publish=publisher
+            ),
             inbox=database.inbox if database is not None else ReceiveCounts(),
             progress=progress,
             observer=metrics,
+            timing=Timing(
+                call_timeout_seconds=settings.aws.connect_timeout_seconds
+                + settings.aws.read_timeout_seconds
+            ),
         )
         actor = _on_known_tables(consumer, settings.database)
         yield Assembled(actor, progress, _snapshots(registry))

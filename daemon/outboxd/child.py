@@ -8,6 +8,7 @@ the top of this module.
 import argparse
 import ctypes
 import faulthandler
+import logging
 import os
 import select
 import signal
@@ -34,7 +35,11 @@ def main() -> None:
 
     from outboxd.childhood import live  # heavy: only now
 
-    sys.exit(live(arguments.name, arguments.fd, _early_sigterm.is_set))
+    code = live(arguments.name, arguments.fd, _early_sigterm.is_set)
+    # Not sys.exit, which waits for threads: a handler that outlived the drain may still be in one.
+    # Its transaction ends with this process.
+    logging.shutdown()
+    os._exit(code)
 
 
 def _arguments() -> argparse.Namespace:

@@ -8,8 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from outboxd.cli import check as command
 from outboxd.core.exit_codes import ExitCode
 from outboxd.resources import project_directory
+from tests.cli.conftest import Cli
 
 GOOD = """
 [database]
@@ -89,7 +91,7 @@ def test_a_good_configuration_is_summed_up(shop: Path) -> None:
             "outboxd: outboxd.toml: [queues.order-events] wait_seconds: waiting 20 s + 5 s to "
             "settle exceed the 20 s that a stop has ([supervisor] grace_seconds - "
             "escalation_seconds), so a stop would end in a kill; lower it to at most 15, or raise "
-            "grace_seconds\n",
+            "grace_seconds to at least 30\n",
         ),
         (
             "sqs:order-events",
@@ -145,14 +147,57 @@ def test_a_handler_that_cannot_be_imported_is_one_line(shop: Path, old: str, new
     assert new in result.stderr
 
 
-def test_a_handlers_module_that_fails_is_no_traceback(shop: Path) -> None:
-    (shop / "shop/shipping.py").write_text("raise RuntimeError('no colours today')")
+def test_a_handlers_module_that_fails_is_a_line_that_says_where(shop: Path) -> None:
+    (shop / "shop/shipping.py").write_text("import shop.colours")
+    (shop / "shop/colours.py").write_text("\nraise RuntimeError('no\\ncolours\\n\\ttoday')")
 
     result = check(shop)
 
     assert result.returncode == ExitCode.INVALID_CONFIGURATION
-    assert "no colours today" in result.stderr
-    assert "Traceback" not in result.stderr
+    assert result.stderr.splitlines() == [
+        f"outboxd: outboxd.toml: [queues.order-events] handler {name}: shop.shipping:{function} "
+        "could not be imported: RuntimeError: no colours today "
+        f"({shop / 'shop/colours.py'}:2)"
+        for name, function in (("shipping.ship", "ship"), ("billing.bill", "bill"))
+    ]
+
+
+def test_an_import_that_takes_long_is_told_once(
+    shop: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The module here is imported for as long as nothing is told."""
+    monkeypatch.setattr(command, "PATIENCE_SECONDS", 0.01)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    (shop / "slow_shop.py").write_text(f"{UNTIL_TOLD}{SHIPPING}")
+    (shop / "outboxd.toml").write_text(GOOD.replace("shop.shipping", "slow_shop"))
+
+    code, out, err = cli("check")
+
+    monkeypatch.delitem(sys.modules, "slow_shop")
+    assert (code, err) == (ExitCode.OK, "outboxd: still importing slow_shop ...\n")
+    assert out.startswith("configuration ok: ")
+
+
+UNTIL_TOLD = """
+import sys, time
+while "still importing" not in sys.stderr.getvalue():
+    time.sleep(0.001)
+"""
+
+
+def test_a_handler_of_what_nobody_here_publishes_is_noted(shop: Path) -> None:
+    (shop / "outboxd.toml").write_text(GOOD.replace('events = "order.*"', 'events = "payment.*"'))
+
+    result = check(shop)
+
+    assert (result.returncode, result.stderr) == (ExitCode.OK, "")
+    assert result.stdout.splitlines() == [
+        "configuration ok: 1 route, 1 queue, 2 handlers",
+        "note: [[queues.order-events.handlers]] #1 (shipping.ship): no route here publishes "
+        '"order.created" to this queue; fine if something else does',
+        "note: [[queues.order-events.handlers]] #2 (billing.bill): no route here publishes "
+        '"order.created" to this queue; fine if something else does',
+    ]
 
 
 def test_the_effective_settings_are_shown_without_secrets(shop: Path) -> None:
@@ -178,3 +223,4 @@ def test_the_configurations_that_come_along_are_good(name: str, tmp_path: Path) 
 
     assert (result.returncode, result.stderr) == (ExitCode.OK, "")
     assert result.stdout.startswith("configuration ok: ")
+    assert "note: " not in result.stdout

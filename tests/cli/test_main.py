@@ -32,7 +32,7 @@ def test_every_command_explains_itself_with_an_example(command: str, cli: Cli) -
     code, out, _ = cli(command, "--help")
 
     assert code == ExitCode.OK
-    assert f"example: outboxd {command}" in out
+    assert out.splitlines()[-1].startswith(f"example: outboxd {command}")
 
 
 def test_the_help_names_every_command(cli: Cli) -> None:
@@ -51,6 +51,27 @@ def test_a_usage_error_is_2(argv: list[str], cli: Cli) -> None:
     assert "usage: outboxd" in err
 
 
+@pytest.mark.parametrize(
+    ("argv", "meant"),
+    [
+        (["run", "--confg", "x"], '; did you mean "--config"?'),
+        (["run", "--confg=x"], '; did you mean "--config"?'),
+        (["provision", "--dryrun"], '; did you mean "--dry-run"?'),
+        (["check", "--nonsense"], ""),
+        (["check", "this"], ""),
+    ],
+)
+def test_what_a_command_does_not_know_is_answered_with_its_own_usage(
+    argv: list[str], meant: str, cli: Cli
+) -> None:
+    err = cli(*argv).err
+
+    assert err.startswith(f"usage: outboxd {argv[0]} [-h]")
+    assert err.endswith(
+        f"\noutboxd {argv[0]}: error: unrecognized arguments: {' '.join(argv[1:])}{meant}\n"
+    )
+
+
 @pytest.mark.parametrize("command", ["check", "migrate", "provision", "run"])
 def test_a_missing_configuration_is_78_and_says_how_to_name_one(
     command: str, cli: Cli, folder: Path
@@ -58,7 +79,8 @@ def test_a_missing_configuration_is_78_and_says_how_to_name_one(
     assert cli(command) == (
         ExitCode.INVALID_CONFIGURATION,
         "",
-        "outboxd: outboxd.toml: does not exist; name the file with --config or OUTBOXD_CONFIG\n",
+        "outboxd: there is neither ./outboxd.toml nor ./config/outboxd.toml; "
+        "name the configuration with --config or OUTBOXD_CONFIG\n",
     )
 
 
@@ -141,4 +163,4 @@ def test_the_command_runs_as_a_process_of_its_own(tmp_path: Path) -> None:
 
     assert result.returncode == ExitCode.INVALID_CONFIGURATION
     assert result.stdout == ""
-    assert result.stderr.startswith("outboxd: outboxd.toml: does not exist")
+    assert result.stderr.startswith("outboxd: there is neither ./outboxd.toml nor ")

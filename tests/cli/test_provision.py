@@ -164,6 +164,7 @@ def test_an_aws_that_does_not_answer_is_one_line(
 
     assert (code, out) == (ExitCode.UNEXPECTED, "")
     assert err.startswith("outboxd: reading queue orders-dlq: cannot connect: ")
+    assert err.endswith("; check [aws] endpoint_url; is `outboxd localaws` running?\n")
     assert err.count("\n") == 1
 
 
@@ -180,5 +181,19 @@ def test_missing_credentials_are_one_line(
     code, _, err = cli("provision")
 
     assert code == ExitCode.UNEXPECTED
+    assert "no valid AWS credentials (set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or " in err
+    assert err.count("\n") == 1
+
+
+def test_a_profile_that_does_not_exist_is_one_line(
+    cli: Cli, configure: Configure, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    configure()
+    monkeypatch.setenv("AWS_PROFILE", "nobody")
+
+    code, _, err = cli("provision")
+
+    assert code == ExitCode.UNEXPECTED
     assert "no valid AWS credentials" in err
+    assert "(nobody)" in err
     assert err.count("\n") == 1

@@ -90,13 +90,34 @@ def test_a_long_decimal_number_is_not_rounded(cli: Cli, url: str) -> None:
 
 
 @pytest.mark.parametrize("payload", ["", "{", "{'a': 1}", "undefined"])
-def test_a_payload_that_is_no_json_is_one_line(cli: Cli, url: str, payload: str) -> None:
+def test_a_payload_that_is_no_json_is_a_usage_error(cli: Cli, url: str, payload: str) -> None:
     code, out, err = cli(*EVENT, f"--payload={payload}")
 
+    assert (code, out) == (ExitCode.USAGE, "")
+    assert "outboxd publish: error: argument --payload: the payload is no JSON: " in err
+    assert stored(url) == []
+
+
+def test_a_payload_from_standard_input_that_is_no_json_is_one_line(
+    cli: Cli, url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"{")))
+
+    code, out, err = cli(*EVENT, "--payload", "-")
+
     assert (code, out) == (ExitCode.UNEXPECTED, "")
-    assert err.startswith("outboxd: --payload is no JSON: ")
+    assert err.startswith("outboxd: the payload is no JSON: ")
     assert err.count("\n") == 1
     assert stored(url) == []
+
+
+@pytest.mark.parametrize("kind", ["order created", "order.created\n", "a\tb", "a\x7fb", "x" * 129])
+def test_an_event_type_that_no_glob_would_match_is_a_usage_error(cli: Cli, kind: str) -> None:
+    code, _, err = cli("publish", kind, "--aggregate", "a:1", "--payload", "1")
+
+    assert code == ExitCode.USAGE
+    assert "argument TYPE: type " in err
+    assert "no white space and no control character" in err or "1 to 128 characters" in err
 
 
 @pytest.mark.parametrize(

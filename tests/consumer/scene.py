@@ -29,7 +29,7 @@ from outboxd.channels.protocol import (
     Settled,
 )
 from outboxd.core.clock import boottime
-from outboxd.core.errors import OutageKind, Unavailable
+from outboxd.core.errors import DrainOverrun, OutageKind, Unavailable
 from outboxd.core.messages import ReceivedMessage
 from outboxd.core.outcomes import DeadLetter, DeadReason
 from outboxd.core.retry import Backoff
@@ -259,6 +259,7 @@ class Pool:
         self.observed = Observed()
         self.progress = Progress()
         self.finished = anyio.Event()
+        self.overran = False
         self.mailbox, self.counterpart = open_mailbox()
         self.extender = Extender(self)
         self.consumer = Consumer(
@@ -278,7 +279,10 @@ class Pool:
         )
 
     async def run(self) -> None:
-        await self.consumer.run()
+        try:
+            await self.consumer.run()
+        except DrainOverrun:
+            self.overran = True
         self.finished.set()
 
     async def sees(self, fact: str) -> None:

@@ -85,6 +85,7 @@ async def test_async_handlers_that_do_not_end_in_time_are_cancelled_and_released
         with anyio.fail_after(5):
             await pool.finished.wait()
         assert boottime() < deadline
+    assert pool.overran
     assert pool.queue.visible == 1
     assert "hid m1 for 0 s" in pool.queue.history
     assert pool.observed.retries == []
@@ -106,6 +107,7 @@ async def test_a_thread_that_does_not_end_in_time_keeps_its_message_hidden() -> 
             await pool.finished.wait()
         assert boottime() < deadline
         let_go.set()
+        assert pool.overran
         assert pool.queue.visible == 0
         assert len(pool.extender.tokens_held()) == 1
 

@@ -85,6 +85,8 @@ def test_the_defaults_go_together() -> None:
         with_url("postgres://user:p%40ss@db1:5432,db2/shop?sslmode=require"),
         with_url("host=db dbname=shop password='a b'"),
         with_aws(endpoint_url="http://127.0.0.1:4566"),
+        with_aws(endpoint_url="http://[::1]:4566"),
+        with_aws(endpoint_url="https://vpce-1.sqs.eu-west-1.vpce.amazonaws.com/"),
         two_queues({"dead_letter": "letters"}, {"dead_letter": "letters"}),
         # A pool of its own for the dead letters of another queue.
         two_queues(
@@ -120,6 +122,9 @@ def test_what_works_is_allowed(settings: Settings) -> None:
         (with_url("postgresql://u:p@ss@h/d"), "[database] url:", "%40"),
         (with_url("postgresql://u:p/ss@h/d"), "[database] url:", "%2F"),
         (with_aws(endpoint_url="localhost:4566"), "[aws] endpoint_url:", "http://"),
+        (with_aws(endpoint_url="http://local_aws:4566"), "[aws] endpoint_url:", "hyphens and dots"),
+        (with_aws(endpoint_url="http://local aws"), "[aws] endpoint_url:", "hyphens and dots"),
+        (with_aws(endpoint_url="http://aws:port"), "[aws] endpoint_url:", "http://host:port"),
         (
             with_supervisor(grace_seconds=5, escalation_seconds=5),
             "[supervisor] escalation_seconds:",
@@ -155,11 +160,16 @@ def test_what_works_is_allowed(settings: Settings) -> None:
             "[queues.orders] handlers:",
             "no route publishes to it",
         ),
-        (with_queue(wait_seconds=16), "[queues.orders] wait_seconds:", "lower it to at most 15"),
         (
-            changed(with_supervisor(grace_seconds=9), queues={"orders": QUEUE}),
+            with_queue(wait_seconds=16),
             "[queues.orders] wait_seconds:",
-            "a stop would end in a kill; raise grace_seconds",
+            "a kill; lower it to at most 15, or raise grace_seconds to at least 26",
+        ),
+        # A wait of 0 is no remedy, though it would fit.
+        (
+            with_supervisor(grace_seconds=10),
+            "[queues.orders] wait_seconds:",
+            "a stop would end in a kill; raise grace_seconds to at least 20",
         ),
         (with_queue(visibility_seconds=4), "[queues.orders] visibility_seconds:", "half of it"),
         (

@@ -112,6 +112,23 @@ async def test_a_lost_lease_is_told_to_its_owner() -> None:
         assert await scene.heard() == LeaseLost(NEIGHBOUR, (theirs.token,))
 
 
+async def test_a_message_deleted_while_it_was_being_extended_is_not_lost() -> None:
+    """A delete does not wait for the extender, so SQS may hear of it before the extender does."""
+    sqs = ScriptedSqs()
+    sqs.answers["deleted"] = [Lost("ReceiptHandleIsInvalid")]
+    sqs.answers["lost"] = [Lost("ReceiptHandleIsInvalid")]
+    async with extending(sqs) as scene:
+        deleted, lost = a_lease("deleted"), a_lease("lost")
+        await scene.hold(deleted, lost)
+        await sqs.until(lambda: len(sqs.asked()) == 2)
+        await scene.tell(Settled(POOL, (deleted.token,)))
+
+        assert await scene.heard() == LeaseLost(POOL, (lost.token,))
+        assert scene.metric("visibility_lost_total", queue="orders") == 1
+        refused = scene.metric("visibility_extensions_total", queue="orders", result="lost")
+        assert refused == 1
+
+
 async def test_a_lease_that_could_not_be_extended_in_time_is_told_as_lost() -> None:
     sqs = ScriptedSqs()
     sqs.outages["orders"] = [OutageKind.UNREACHABLE] * 1000

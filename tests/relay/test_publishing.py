@@ -287,14 +287,16 @@ async def test_partial_success_over_two_destinations_is_remembered(scene: Scene)
 async def test_a_new_owner_honours_the_time_of_the_next_attempt(scene: Scene) -> None:
     queue = FakeDestination()
     waiting, behind, other = scene.insert(["order-1", "order-1", "order-2"])
-    scene.run(
-        "UPDATE outbox_events SET attempts = 3,"
-        " next_attempt_at = clock_timestamp() + interval '0.6 s' WHERE seq = %s",
-        waiting,
-    )
+    postpone(scene, waiting, "1 hour")
 
+    async with scene.relay(queue) as relay:
+        await eventually(lambda: scene.pending() == [waiting, behind])
+        before = relay.outbox.reads
+        await eventually(lambda: relay.outbox.reads > before + 3)
+    assert queue.seqs == [other]
+
+    postpone(scene, waiting, "0.5 s")
     async with scene.relay(queue):
-        await eventually(lambda: queue.seqs == [other])
         await eventually(lambda: not scene.pending())
 
     assert queue.seqs == [other, waiting, behind]
@@ -304,7 +306,16 @@ async def test_a_new_owner_honours_the_time_of_the_next_attempt(scene: Scene) ->
     assert early == (False,)
 
 
-async def test_a_gate_does_not_stop_the_other_destination(scene: Scene) -> None:
+def postpone(scene: Scene, seq: int, interval: str) -> None:
+    scene.run(
+        "UPDATE outbox_events SET attempts = 3,"
+        " next_attempt_at = clock_timestamp() + %s::interval WHERE seq = %s",
+        interval,
+        seq,
+    )
+
+
+async def test_a_destination_that_hangs_does_not_stop_the_other(scene: Scene) -> None:
     gate = Gate()
 
     def hangs(events: list[StoredEvent]) -> list[EntryResult]:

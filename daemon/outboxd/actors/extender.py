@@ -59,6 +59,9 @@ Notice: TypeAlias = lease_changes.Notice[Address]
 ORPHAN_SECONDS = 3.0
 """How long an extender without a supervisor goes on; its process ends 5 s after the hang-up."""
 
+DELETED_SECONDS = 0.5
+"""How long the word of a delete may take to come here, after SQS has heard of it."""
+
 
 class ExtenderSettings(msgspec.Struct, frozen=True, kw_only=True):
     """`calls_per_queue` bounds what a queue that hangs can take from the others: nothing but its
@@ -202,8 +205,11 @@ class Extender:
         started = self._clock()
         timeouts = [Timeout(change.receipt_handle, change.seconds) for change in changes]
         results = await self._calls.make(queue, timeouts)
-        self._took(queue, changes, results, started)
+        refusals = self._took(queue, changes, results, started)
         self._news.set()
+        if refusals:
+            await anyio.sleep(DELETED_SECONDS)
+            self._believe(queue, refusals)
 
     def _took(
         self,
@@ -211,16 +217,20 @@ class Extender:
         changes: Sequence[Change],
         results: Sequence[TimeoutResult],
         started: float,
-    ) -> None:
+    ) -> Sequence[Notice]:
+        """Take note of the answers; returns what the refused ones mean if they are to be believed."""
         failed: list[Change] = []
         notices: list[Notice] = []
+        refusals: list[Notice] = []
         for change, result in zip(changes, results, strict=True):
             self._count(queue, change, result)
             match result:
                 case Extended():
                     notices += self._table.confirmed(change, started + change.seconds)
-                case Lost():
+                case Lost() if change.gives_back:
                     notices += self._table.refused(change)
+                case Lost():
+                    refusals += self._table.refused(change)
                 case Failed():
                     failed.append(change)
                 case _:
@@ -228,6 +238,18 @@ class Extender:
         self._try_again(failed)
         self._pass_on(notices)
         self._say(self._forgetting.landed({(change.owner, change.token) for change in changes}))
+        return refusals
+
+    def _believe(self, queue: str, refusals: Iterable[Notice]) -> None:
+        """A receipt is refused also when its message was deleted a moment ago, as its owner will
+        have said by now; then nothing is lost."""
+        for notice in refusals:
+            if isinstance(notice, lease_changes.Lost) and not self._table.knows(
+                notice.owner, notice.token
+            ):
+                continue
+            self._observer.extension_refused(queue)
+            self._pass_on([notice])
 
     def _try_again(self, failed: Sequence[Change]) -> None:
         if not failed:
@@ -245,8 +267,7 @@ class Extender:
             case Extended():
                 self._observer.extended(queue, change.slack)
             case Lost():
-                if not change.gives_back:  # else somebody else has it already, as it should be
-                    self._observer.extension_refused(queue)
+                return  # somebody else has it, as it should be, or it is told when it is believed
             case Failed() if change.gives_back:
                 self._observer.giving_back_failed(queue)
             case Failed():

@@ -42,11 +42,8 @@ def require_config(arguments: argparse.Namespace) -> None:
     """Raises SettingsError when the command reads a configuration and there is none to read."""
     if "config" in arguments and arguments.config is None:
         places = " nor ".join(f"./{place}" for place in CONFIG_PLACES)
-        raise SettingsError(
-            [
-                f"there is neither {places}; name the configuration with --config or {CONFIG_VARIABLE}"
-            ]
-        )
+        remedy = f"name the configuration with --config or {CONFIG_VARIABLE}"
+        raise SettingsError([f"there is neither {places}; {remedy}"])
 
 
 def port(text: str) -> int:

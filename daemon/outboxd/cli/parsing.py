@@ -5,8 +5,6 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from outboxd.core.expectations import suggestion
-
 
 class CommandParser(argparse.ArgumentParser):
     """The parser of one command: it complains in the command's own name, and its example can be
@@ -31,6 +29,10 @@ class CommandParser(argparse.ArgumentParser):
         return known, unknown
 
     def _meant(self, unknown: Sequence[str]) -> str:
+        from outboxd.core.expectations import (
+            suggestion,
+        )  # msgspec, which `healthcheck` can do without
+
         option = next((each.partition("=")[0] for each in unknown if each.startswith("--")), None)
         return suggestion(option, self._options()) if option is not None else ""
 

@@ -60,5 +60,9 @@ class Unavailable(OutboxdError):
         super().__init__(message)
 
 
+class DrainOverrun(OutboxdError):
+    """A drain's time was over before its work was: some of it was cut short and given back."""
+
+
 class ProtocolError(OutboxdError):
     """A peer sent a frame that cannot be understood; the channel to it is of no use any more."""

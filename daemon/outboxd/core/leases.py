@@ -137,6 +137,10 @@ class LeaseTable(Generic[Owner]):
                 self._make_appointment(entry)
         return frozenset(keys & self._flying)
 
+    def knows(self, owner: Owner, token: int) -> bool:
+        """Whether the owner has not settled this lease, lost or not."""
+        return (owner, token) in self._entries
+
     def settled(self, owner: Owner, tokens: Iterable[int]) -> None:
         """The owner has deleted, hidden or released these: they are none of our business now."""
         for token in tokens:

@@ -29,14 +29,14 @@ def _unpublished(settings: Settings) -> Iterator[str]:
         for number, handler in enumerate(queue.handlers, start=1):
             if not _published(handler.event, f"sqs:{name}", settings.relay.routes):
                 yield (
-                    f"{table.element(number, handler.name)}: no route publishes "
+                    f"{table.element(number, handler.name)}: no route here publishes "
                     f"{json.dumps(handler.event, ensure_ascii=False)} to this queue; "
-                    "right only if it comes from elsewhere"
+                    "fine if something else does"
                 )
 
 
 def _published(event: str, destination: str, routes: Sequence[RouteSettings]) -> bool:
-    """Whether an event that the glob matches can be sent there; the first route that fits counts."""
+    """Whether an event that the glob matches can be sent there; the first fitting route counts."""
     for route in routes:
         if may_meet(route.events, event):
             if destination in route.to:

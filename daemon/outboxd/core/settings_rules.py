@@ -21,6 +21,13 @@ from outboxd.core.settings import Settings
 MAX_ENCODED_BYTES = 1 << 19
 """Children get the settings in one frame of at most 1 MiB, beside other things."""
 
+_ENDPOINT = re.compile(
+    r"https?://(?:[^/@]*@)?"
+    r"(?:(?!-)[A-Za-z0-9-]{1,63}(?<!-)(?:\.(?!-)[A-Za-z0-9-]{1,63}(?<!-))*|\[[0-9A-Fa-f:.]+\])"
+    r"(?::[0-9]+)?(?:/\S*)?\Z"
+)
+"""As botocore.utils.is_valid_endpoint_url: an underscore is a ValueError of the client's."""
+
 _CONNINFO = re.compile(r"\s*\w+\s*=")
 
 
@@ -92,8 +99,11 @@ def _connection_string(url: str) -> Iterator[str]:
 
 def _aws(settings: Settings) -> Iterator[str]:
     endpoint = settings.aws.endpoint_url
-    if endpoint is not None and not re.match(r"https?://[^/]", endpoint):
-        yield "[aws] endpoint_url: expected http://host:port or https://host"
+    if endpoint is not None and not _ENDPOINT.match(endpoint):
+        yield (
+            "[aws] endpoint_url: expected http://host:port or https://host, and the AWS SDK wants "
+            "the host of letters, digits, hyphens and dots"
+        )
 
 
 def _supervisor(settings: Settings) -> Iterator[str]:

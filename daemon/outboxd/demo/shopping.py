@@ -18,6 +18,9 @@ CUSTOMERS = 4
 """Threads, which share a pool of connections as the requests of a web service do."""
 
 CONNECTION_SECONDS = 5.0
+"""How long a customer waits for a connection, and the pool for the database, before either asks
+anew: the pool's own pauses between attempts grow to half a minute."""
+
 RECONNECT_SECONDS = 0.2
 
 
@@ -73,8 +76,8 @@ class Customer(threading.Thread):
             try:
                 with self._pool.connection() as connection:
                     purchase.make(connection)
-            except psycopg.OperationalError:
-                logger.warning("the shop's database is away", exc_info=True)
+            except psycopg.OperationalError as error:
+                logger.warning("the shop's database is away", extra={"error": str(error)})
                 self._schedule.stopping.wait(RECONNECT_SECONDS)
                 continue
             except Exception as error:
@@ -103,12 +106,7 @@ class Shop:
 @contextmanager
 def shopping(dsn: str, *, orders: int | None, rate: float, seed: int) -> Iterator[Shop]:
     """Make `orders` purchases (None: without end), `rate` a second, while the block lasts."""
-    with ConnectionPool(
-        dsn,
-        kwargs={"autocommit": True},
-        min_size=CUSTOMERS,
-        timeout=CONNECTION_SECONDS,
-    ) as pool:
+    with _pool(dsn) as pool:
         schedule = Schedule(orders=orders, rate=rate, seed=seed)
         customers = [Customer(pool, schedule) for _ in range(CUSTOMERS)]
         for customer in customers:
@@ -119,3 +117,16 @@ def shopping(dsn: str, *, orders: int | None, rate: float, seed: int) -> Iterato
             schedule.stopping.set()
             for customer in customers:
                 customer.join()
+
+
+def _pool(dsn: str) -> ConnectionPool:
+    return ConnectionPool(
+        dsn,
+        kwargs={"autocommit": True},
+        min_size=CUSTOMERS,
+        # Without it, a customer gets the oldest connection, dead or not: when a database ends
+        # connections faster than they are used, nobody ever gets a living one.
+        check=ConnectionPool.check_connection,
+        timeout=CONNECTION_SECONDS,
+        reconnect_timeout=CONNECTION_SECONDS,
+    )

@@ -9,6 +9,7 @@ import msgspec
 
 from outboxd.channels.protocol import Address, Heartbeat
 from outboxd.core.clock import boottime
+from outboxd.core.exit_codes import ExitCode
 from outboxd.supervision.link import Link
 from outboxd.supervision.observing import RestartReason, SupervisorObserver
 from outboxd.supervision.process import ChildProcess
@@ -89,7 +90,7 @@ class Incarnation:
     def _reason(self, exit_code: int) -> RestartReason | None:
         if self.fault is not None:
             return self.fault
-        if self.last_word and exit_code == 0:
+        if self.last_word and exit_code in (ExitCode.OK, ExitCode.DRAIN_DEADLINE):
             return None
         return RestartReason.SIGNAL if exit_code < 0 else RestartReason.CRASH
 

@@ -140,6 +140,8 @@ class Life:
             incarnation.link.close()
             await process.close()
         self._predecessors = (*self._predecessors, incarnation.identity)[-REMEMBERED_PREDECESSORS:]
+        if exit_code == ExitCode.DRAIN_DEADLINE:
+            self.overran = True
         end = incarnation.end(exit_code)
         self._observer.child_ended(self.name, exit_code, end.reason)
         return end

@@ -32,6 +32,7 @@ from outboxd.channels.protocol import (
     Resume,
 )
 from outboxd.core.clock import boottime
+from outboxd.core.errors import DrainOverrun
 from outboxd.core.retry import Dice
 from outboxd.core.settings import QueueSettings
 from outboxd.ports.consumer_observer import ConsumerObserver
@@ -80,6 +81,7 @@ class Consumer:
         self._queue = queue
         self._working = anyio.CancelScope()
         self._deadline = math.inf
+        self._cut_short = 0
         self._leases = Leases(pool, address, mailbox)
         self._watch = DatabaseWatch(pool, inbox)
         self._settler = Settler(pool, queue, self._leases)
@@ -88,7 +90,10 @@ class Consumer:
         self._processor = Processor(pool, runner, inbox, self._leases, self._settler, self._watch)
 
     async def run(self) -> None:
-        """Consume until told to drain, or until the supervisor is gone, and wind up."""
+        """Consume until told to drain, or until the supervisor is gone, and wind up.
+
+        Raises DrainOverrun, at the very end, when handlers were not done in their time.
+        """
         async with anyio.create_task_group() as background:
             background.start_soon(self._listen)
             background.start_soon(self._tell_ready)
@@ -100,6 +105,8 @@ class Consumer:
             await self._serve()
             await self._wind_up()
             background.cancel_scope.cancel()
+        if self._cut_short:
+            raise DrainOverrun(f"{self._cut_short} handlers did not end in the time of the drain")
 
     async def _serve(self) -> None:
         """Until all work in hand has ended, or the drain's time for it is over."""
@@ -113,6 +120,7 @@ class Consumer:
     async def _wind_up(self) -> None:
         interrupted = self._pool.hand.interrupted()
         running = self._pool.hand.abandon()
+        self._cut_short = len(interrupted) + len(running)
         if interrupted or running:
             log.warning(
                 "handlers did not end in time",
