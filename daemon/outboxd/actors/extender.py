@@ -218,7 +218,7 @@ class Extender:
         results: Sequence[TimeoutResult],
         started: float,
     ) -> Sequence[Notice]:
-        """Take note of the answers; returns what the refused ones mean if they are to be believed."""
+        """Take note of the answers; returns what the refusals mean if they are to be believed."""
         failed: list[Change] = []
         notices: list[Notice] = []
         refusals: list[Notice] = []

@@ -18,8 +18,8 @@ def sqs_client(
 
     The SDK tries a call twice at the most: its silent retries of a send are duplicates on a
     standard queue, and a retry storm must not outlive a lease. The relay allows `attempts=1`: it
-    counts and times its own. The read timeout is above the long
-    poll's wait, or a half-open connection would be told from an empty queue by nothing.
+    counts and times its own. The read timeout is above the long poll's wait, or nothing would tell
+    a half-open connection from an empty queue.
     """
     return boto3.session.Session().client(
         "sqs",
@@ -29,6 +29,8 @@ def sqs_client(
             connect_timeout=aws.connect_timeout_seconds,
             read_timeout=aws.read_timeout_seconds + wait_seconds,
             max_pool_connections=connections,
+            # A tenth of a call's CPU; our calls are typed, and tested against strict servers.
+            parameter_validation=False,
             retries={"total_max_attempts": attempts, "mode": "standard"},
             tcp_keepalive=True,
         ),
