@@ -40,6 +40,9 @@ CREATE INDEX outbox_events_pending ON outbox_events (
     seq
 ) WHERE published_at IS NULL AND dead_at IS NULL;
 
+-- For counting and listing what was given up. Its predicate keeps ordinary marks from writing to it.
+CREATE INDEX outbox_events_dead ON outbox_events (seq) WHERE dead_at IS NOT NULL;
+
 CREATE TABLE outbox_buckets (
     bucket      smallint PRIMARY KEY CHECK (bucket BETWEEN 0 AND 63),
     owner       uuid,

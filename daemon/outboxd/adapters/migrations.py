@@ -170,7 +170,9 @@ class Migrations:
             with closing(psycopg.connect(self._conninfo, autocommit=True)) as connection:
                 yield connection
         except psycopg.OperationalError as error:
-            raise Unavailable(f"the database cannot be reached (see [database] url): {error}") from error
+            raise Unavailable(
+                f"the database cannot be reached (see [database] url): {error}"
+            ) from error
 
 
 def _counted(names: list[str]) -> str:
