@@ -1,21 +1,12 @@
 """`outboxd run`: the daemon itself."""
 
 import argparse
-import ctypes
-import logging
 import os
 import signal
 import sys
-import threading
-import time
 from typing import Any
 
 from outboxd.core.exit_codes import ExitCode
-
-PARENT_POLL_SECONDS = 0.5
-_PR_SET_PDEATHSIG = 1
-
-log = logging.getLogger(__name__)
 
 
 def add_parser(subparsers: Any) -> None:
@@ -38,11 +29,6 @@ def add_parser(subparsers: Any) -> None:
         metavar="PART",
         help="run one part: relay, or consumer:<queue> (which brings its extender)",
     )
-    parser.add_argument(
-        "--exit-with-parent",
-        action="store_true",
-        help="drain and exit when the process that started this one is gone",
-    )
     parser.set_defaults(run=run)
 
 
@@ -50,8 +36,6 @@ def run(arguments: argparse.Namespace) -> int:
     """Run until a stop; the exit code says why it ended."""
     # As PID 1 of a container a process without a handler ignores SIGTERM altogether.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(ExitCode.OK))
-    if arguments.exit_with_parent:
-        _exit_with_parent(os.getppid())
 
     import anyio
 
@@ -64,16 +48,3 @@ def run(arguments: argparse.Namespace) -> int:
     specs = children_of(settings, arguments.only)
     configure_logging(settings.logging, "supervisor")
     return int(anyio.run(Daemon(settings, specs).run))
-
-
-def _exit_with_parent(parent: int) -> None:
-    """SIGTERM to ourselves, which drains, once `parent` is no longer our parent."""
-    if sys.platform == "linux":
-        ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
-
-    def watch() -> None:
-        while os.getppid() == parent:
-            time.sleep(PARENT_POLL_SECONDS)
-        os.kill(os.getpid(), signal.SIGTERM)
-
-    threading.Thread(target=watch, daemon=True).start()
