@@ -8,6 +8,12 @@ import pytest
 from outboxd.demo.shopper import REPEATED_EVERY, Purchase
 from outboxd.demo.shopping import Shop, shopping
 
+THROW_EVERYBODY_OUT = """
+    SELECT pg_terminate_backend(pid)
+      FROM pg_stat_activity
+     WHERE datname = current_database() AND pid <> pg_backend_pid()
+"""
+
 
 def number_of(dsn: str, table: str) -> int:
     with psycopg.connect(dsn) as connection:
@@ -64,12 +70,11 @@ def test_customers_go_on_after_the_database_threw_them_out(shop_database: str) -
         shopping(shop_database, orders=60, rate=200, seed=1) as shop,
         psycopg.connect(shop_database, autocommit=True) as operator,
     ):
-        while not shop.closed:
-            operator.execute(
-                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
-                " WHERE datname = current_database() AND pid <> pg_backend_pid()"
-                " AND random() < 0.02"
-            )
+        for made in range(10, 60, 10):
+            while number_of(shop_database, "shop.orders") < made:
+                assert shop.closed is False
+            operator.execute(THROW_EVERYBODY_OUT)
+        until_closed(shop)
 
     assert number_of(shop_database, "shop.orders") == 60
     assert number_of(shop_database, "outboxd.outbox_events") == 120

@@ -28,6 +28,10 @@ from outboxd.channels.protocol import (
 from outboxd.core.children import Slot
 
 HEARTBEAT = Heartbeat(0.0, 0, None, None, 1, 0.0, 3, 1)
+HEARTBEATS = {
+    "heard_long_ago": Heartbeat(0.0, 0, None, 1000.0, 1, 0.0, 3, 1),
+    "heard_long_ago_but_busy": Heartbeat(0.0, 2, 1000.0, 1000.0, 1, 0.0, 3, 1),
+}
 
 
 async def main(name: str, fd: int) -> int:
@@ -65,7 +69,7 @@ async def main(name: str, fd: int) -> int:
         case _:
             pass
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(beat, stream)
+        tasks.start_soon(beat, stream, HEARTBEATS.get(behaviour, HEARTBEAT))
         while (message := await reader.read()) is not None:
             match message:
                 case Drain() if behaviour == "deaf":
@@ -82,9 +86,9 @@ async def main(name: str, fd: int) -> int:
     return 0
 
 
-async def beat(stream: UNIXSocketStream) -> None:
+async def beat(stream: UNIXSocketStream, heartbeat: Heartbeat) -> None:
     while True:
-        await stream.send(frame(HEARTBEAT))
+        await stream.send(frame(heartbeat))
         await anyio.sleep(0.2)
 
 

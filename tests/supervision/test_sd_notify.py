@@ -1,0 +1,67 @@
+import socket
+from pathlib import Path
+
+import anyio
+import pytest
+
+from outboxd.supervision.sd_notify import Notifier
+
+
+@pytest.fixture
+def manager(tmp_path: Path) -> socket.socket:
+    """A service manager's end of the notify socket."""
+    receiver = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+    receiver.bind(str(tmp_path / "notify"))
+    receiver.settimeout(5)
+    return receiver
+
+
+def told(manager: socket.socket) -> str:
+    return manager.recv(1024).decode()
+
+
+def test_readiness_status_and_stopping_are_told(manager: socket.socket) -> None:
+    with manager:
+        notifier = Notifier({"NOTIFY_SOCKET": manager.getsockname()})
+
+        notifier.status("2/3 children\nready")
+        notifier.ready()
+        notifier.stopping()
+
+        assert told(manager) == "STATUS=2/3 children ready"
+        assert told(manager).splitlines()[0] == "READY=1"
+        assert told(manager).splitlines()[0] == "STOPPING=1"
+
+
+def test_an_abstract_socket_is_understood() -> None:
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as receiver:
+        receiver.bind("\0outboxd-test-notify")
+        receiver.settimeout(5)
+
+        Notifier({"NOTIFY_SOCKET": "@outboxd-test-notify"}).stopping()
+
+        assert told(receiver).startswith("STOPPING=1")
+
+
+async def test_the_watchdog_is_fed_twice_per_interval(manager: socket.socket) -> None:
+    with manager:
+        notifier = Notifier({"NOTIFY_SOCKET": manager.getsockname(), "WATCHDOG_USEC": "20000"})
+        with anyio.move_on_after(0.1):
+            await notifier.feed_watchdog()
+
+        assert [told(manager) for _ in range(3)] == ["WATCHDOG=1"] * 3
+
+
+@pytest.mark.parametrize(
+    "environ",
+    [{}, {"WATCHDOG_USEC": "30000000", "WATCHDOG_PID": "1"}, {"WATCHDOG_USEC": "soon"}],
+    ids=["none", "of another process", "no number"],
+)
+async def test_a_watchdog_that_is_not_ours_is_not_fed(environ: dict[str, str]) -> None:
+    with anyio.fail_after(5):
+        await Notifier(environ).feed_watchdog()
+
+
+def test_a_manager_that_is_gone_is_no_error(tmp_path: Path) -> None:
+    Notifier({"NOTIFY_SOCKET": str(tmp_path / "nobody")}).ready()
+    Notifier({}).ready()
