@@ -41,9 +41,18 @@ class Context:
     """What a handler may want to know of the call that it is in, and may do within it.
 
     `attempt` counts from 1 and `deadline` is a time of `outboxd.core.clock.boottime`.
+    `traceparent` is the trace that the event belongs to, as W3C Trace Context writes it, or None.
     """
 
-    __slots__ = ("_publisher", "attempt", "deadline", "event_id", "handler", "queue")
+    __slots__ = (
+        "_publisher",
+        "attempt",
+        "deadline",
+        "event_id",
+        "handler",
+        "queue",
+        "traceparent",
+    )
 
     def __init__(self, handler: str, call: Call, publisher: Publisher | None = None) -> None:
         self.handler = handler
@@ -51,6 +60,7 @@ class Context:
         self.event_id: UUID = call.incoming.id
         self.attempt = call.attempt
         self.deadline = call.deadline
+        self.traceparent = call.incoming.traceparent
         self._publisher = publisher
 
     @property
