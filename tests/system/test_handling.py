@@ -1,8 +1,14 @@
+from contextlib import closing
+from typing import Any
+
 import pytest
 
+from outboxd.adapters.sqs.client import sqs_client
 from tests.system.scene import Scene, encoded, eventually, handler
 
 pytestmark = [pytest.mark.system, pytest.mark.timeout(120)]
+
+MOST_BYTES = 1024 * 1024
 
 
 def test_poison_beside_good_messages_is_dead_lettered_with_its_reason(scene: Scene) -> None:
@@ -39,3 +45,41 @@ def test_a_handler_longer_than_the_visibility_timeout_runs_once(
         assert scene.metric("outboxd_visibility_extensions_total", result="ok") >= 2
 
     assert scene.effects(function) == ids
+
+
+def test_a_handler_whose_idle_transaction_the_server_ended_is_out_of_attempts_some_time(
+    scene: Scene,
+) -> None:
+    """PostgreSQL says so only at the COMMIT, when the handler did not use `tx` any more."""
+    scene.configure(handler("sleep"), visibility=30)
+    with scene.database() as connection:
+        name = connection.info.dbname
+        connection.execute(f"ALTER DATABASE {name} SET idle_in_transaction_session_timeout = 500")
+    scene.publish("sleep.wanted", seconds=1.5)
+
+    with scene.daemon():
+        eventually(lambda: scene.messages_left() == 0, seconds=40)
+        letters = scene.letters()
+
+    assert [letter["reason"] for letter in letters] == ["max_attempts"]
+    assert "idle-in-transaction" in letters[0]["error"]
+
+
+def test_attributes_stay_when_the_body_leaves_no_room_for_a_reason_anyway(scene: Scene) -> None:
+    scene.configure(handler("note"))
+    attributes: Any = {"tenant": {"DataType": "String", "StringValue": "ada"}}
+    client = sqs_client(scene.settings.aws, connections=1)
+    with closing(client):
+        client.send_message(
+            QueueUrl=client.get_queue_url(QueueName="work")["QueueUrl"],
+            MessageBody="x" * (MOST_BYTES - 100),
+            MessageAttributes=attributes,
+        )
+        with scene.daemon():
+            eventually(lambda: scene.messages_left() == 0)
+        letters = client.receive_message(
+            QueueUrl=client.get_queue_url(QueueName="work-dlq")["QueueUrl"],
+            MessageAttributeNames=["All"],
+        )["Messages"]
+
+    assert letters[0].get("MessageAttributes") == attributes

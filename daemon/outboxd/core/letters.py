@@ -65,7 +65,7 @@ def write_letter(
                 return letter
         if not kept:
             # A body that fills the message leaves no room for a reason; the log has it.
-            return _letter(message, {})
+            return _letter(message, _without_reason(message.attributes))
         kept, name = _without_least(kept)
         dropped = [*dropped, name]
 
@@ -116,13 +116,17 @@ def _room_for_one(
     attributes: Mapping[str, Attribute],
 ) -> tuple[dict[str, Attribute], list[str]]:
     """The attributes to keep, and the names of those that must make room for the reason."""
-    # An older reason belongs to a letter that was redriven; this is a new story.
-    kept = {name: a for name, a in attributes.items() if name != ATTRIBUTE}
+    kept = _without_reason(attributes)
     dropped: list[str] = []
     while len(kept) >= MAX_ATTRIBUTES:
         kept, name = _without_least(kept)
         dropped.append(name)
     return kept, dropped
+
+
+def _without_reason(attributes: Mapping[str, Attribute]) -> dict[str, Attribute]:
+    """An older reason belongs to a letter that was redriven; this is a new story."""
+    return {name: a for name, a in attributes.items() if name != ATTRIBUTE}
 
 
 def _without_least(attributes: dict[str, Attribute]) -> tuple[dict[str, Attribute], str]:

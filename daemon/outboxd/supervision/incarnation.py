@@ -55,6 +55,7 @@ class Incarnation:
         self.last_word = ""
         self.fault: RestartReason | None = None
         self.killed = anyio.Event()
+        self.became_ready = anyio.Event()
 
     def _wrote(self) -> None:
         self._observer.frame_passed(self.address.name, "to_child")

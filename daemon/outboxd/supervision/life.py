@@ -26,6 +26,8 @@ log = logging.getLogger(__name__)
 LAST_WORDS_SECONDS = 2.0
 """How long a dead child's socket is read on when a grandchild holds its other end open."""
 
+SECOND_LOOK_SECONDS = 0.5
+
 REMEMBERED_PREDECESSORS = 8
 
 
@@ -195,6 +197,7 @@ class Life:
 
     def _became_ready(self, incarnation: Incarnation) -> None:
         incarnation.ready_at = incarnation.heard_at = boottime()
+        incarnation.became_ready.set()
         self.ever_ready = True
         self._observer.child_ready(self.name, incarnation.ready_at - incarnation.started_at)
         if not self._order.given.is_set():
@@ -204,20 +207,24 @@ class Life:
     async def _watch_clocks(self, incarnation: Incarnation) -> None:
         """Put the child down when its start or its heartbeat is overdue.
 
-        A supervisor that slept through the moment itself, in a paused machine, has not listened:
-        it waits once more instead of ending healthy children.
+        Only at a second look: a supervisor that stood still itself, in a paused machine, finds
+        everything overdue when it wakes, while what its healthy children have said since then still
+        waits to be read.
         """
-        while True:
-            due = self._overdue_at(incarnation)
-            await anyio.sleep(max(0.0, due - boottime()))
-            if self._order.given.is_set():
-                return  # from here on the timetable of the stop counts
-            now = boottime()
-            if now - due > self._deadline_seconds(incarnation) / 2:
-                incarnation.heard_at = incarnation.started_at = now
-            elif now >= self._overdue_at(incarnation):
+        while not self._order.given.is_set():  # from then on the timetable of the stop counts
+            await self._sleep_until_overdue(incarnation)
+            await anyio.sleep(SECOND_LOOK_SECONDS)
+            overdue = boottime() >= self._overdue_at(incarnation)
+            if overdue and not self._order.given.is_set():
                 await incarnation.put_down(_overdue_reason(incarnation))
                 return
+
+    async def _sleep_until_overdue(self, incarnation: Incarnation) -> None:
+        while (left := self._overdue_at(incarnation) - boottime()) > 0:
+            if incarnation.ready_at is None:
+                await pause(incarnation.became_ready, left)  # then the shorter deadline counts
+            else:
+                await anyio.sleep(left)
 
     def _deadline_seconds(self, incarnation: Incarnation) -> float:
         if incarnation.ready_at is None:

@@ -117,6 +117,8 @@ def objection(connection: AnyConnection, handler: str, ending: Ending) -> Ending
 
 def uncommitted(connection: AnyConnection, handler: str, error: psycopg.Error) -> Ending:
     """Why the COMMIT failed."""
+    if error.sqlstate in _OWN_FAULTS:  # the server hung up long ago; it only shows now
+        return Raised(describe(error), error.sqlstate)
     if connection.closed:
         # Nobody knows whether it did: the next delivery finds the mark, or does not.
         return Away(f"connection lost during COMMIT: {describe(error)}")
