@@ -23,6 +23,7 @@ COMMANDS = (
     "migrate",
     "provision",
     "publish",
+    "dlq",
     "healthcheck",
     "demo",
     "localaws",
