@@ -63,7 +63,7 @@ class Daemon:
         polls and samples of the depth depend on time, not on messages, and are left out."""
         self._supervisor.await_ready(lambda: False)
         deadline = time.monotonic() + METRICS_SECONDS
-        while (calls := _calls(self._supervisor.metrics() or "", done)) is None:
+        while (calls := _calls(self._supervisor.ask("/metrics") or "", done)) is None:
             if time.monotonic() > deadline:
                 raise BenchmarkError(
                     f"the daemon did not count {done} events as done within {METRICS_SECONDS:g} s"

@@ -156,7 +156,8 @@ def test_an_open_shop_is_closed_by_a_signal(number: signal.Signals) -> None:
         exit_code, output, messages = running.ended()
 
     assert exit_code == 0, messages
-    assert summary_of(output)["supervisor_exit_code"] == 0
+    summary = summary_of(output)
+    assert (summary["supervisor_exit_code"], summary["stopped"]) == (0, True)
     assert running.processes() == []
 
 

@@ -2,6 +2,8 @@
 
 import os
 from collections.abc import Iterator
+from email.message import EmailMessage
+from mailbox import Maildir
 from pathlib import Path
 
 import psycopg
@@ -21,7 +23,11 @@ from outboxd.demo.options import DemoOptions
 from outboxd.demo.queues import Queues
 from outboxd.demo.shopper import Purchase
 
-METRICS = 'outboxd_child_state{child="relay",state="ready"} 1\n'
+ANSWERS = {
+    "/metrics": 'outboxd_child_state{child="relay",state="ready"} 1\n',
+    "/healthz?verbose": "alive\nrelay\tready\tpid=4711\trestarts=0\theartbeat_age=0.1s\n",
+}
+RELAY = ChildView(name="relay", state="ready", restarts=0, rss_bytes=0, pid=4711)
 
 
 @pytest.fixture
@@ -76,10 +82,9 @@ def test_deleted_queues_are_gone_and_are_not_deleted_again(
         Queues(settings).depths()
 
 
-def test_a_look_sees_everything(
-    shop_database: str, settings: Settings, queues: Queues, tmp_path: Path
-) -> None:
-    send(settings, "order-events")
+@pytest.fixture
+def shop(shop_database: str) -> Iterator[psycopg.Connection]:
+    """One purchase, two seconds old, whose order was counted a second ago."""
     with psycopg.connect(shop_database, autocommit=True) as connection:
         Purchase(1, 1).make(connection)
         connection.execute(
@@ -90,25 +95,80 @@ def test_a_look_sees_everything(
             " SELECT id, 'analytics.count_order', occurred_at + interval '1 second'"
             " FROM outboxd.outbox_events WHERE event_type = 'order.created'"
         )
-        mail = MailReader(tmp_path / "mail")
-        answers = iter([METRICS, None])
-        observer = Observer(shop_database, "outboxd", queues, mail, lambda: next(answers))
+        yield connection
 
-        seen = observer.look()
 
-        assert seen.outbox.backlog == 2
-        assert 2.0 <= seen.outbox.oldest_seconds < 60.0
-        assert (seen.count.orders, seen.count.effects_missing, seen.count.messages_left) == (
-            1,
-            2,
-            1,
-        )
-        (flow,) = seen.flows
-        assert (flow.handler, flow.p50_seconds, flow.p99_seconds) == (
-            "analytics.count_order",
-            1.0,
-            1.0,
-        )
-        relay = ChildView(name="relay", state="ready", restarts=0, rss_bytes=0)
-        assert seen.children == (relay,)
-        assert observer.look().children == (relay,), "as last seen, while nobody answers"
+class Scene:
+    """An observer of what the test makes; `answering` says whether the supervisor does."""
+
+    def __init__(self, dsn: str, queues: Queues, mail: Path) -> None:
+        self.answering = True
+        self.observer = Observer(dsn, "outboxd", queues, MailReader(mail), self._answer)
+
+    def _answer(self, path: str) -> str | None:
+        return ANSWERS[path] if self.answering else None
+
+
+@pytest.fixture
+def scene(shop_database: str, queues: Queues, tmp_path: Path) -> Scene:
+    return Scene(shop_database, queues, tmp_path / "mail")
+
+
+@pytest.mark.usefixtures("shop")
+def test_a_look_sees_everything(scene: Scene, settings: Settings) -> None:
+    send(settings, "order-events")
+
+    seen = scene.observer.look()
+
+    assert seen.outbox.backlog == 2
+    assert 2.0 <= seen.outbox.oldest_seconds < 60.0
+    assert (seen.count.orders, seen.count.effects_missing, seen.count.messages_left) == (1, 2, 1)
+    (flow,) = seen.flows
+    assert (flow.handler, flow.p50_seconds, flow.p99_seconds) == ("analytics.count_order", 1.0, 1.0)
+    assert seen.children == (RELAY,)
+    assert 0 < seen.counting_seconds < 60
+
+
+@pytest.mark.usefixtures("shop")
+def test_children_are_shown_as_last_seen_while_the_supervisor_does_not_answer(scene: Scene) -> None:
+    scene.observer.look()
+
+    scene.answering = False
+
+    assert scene.observer.look().children == (RELAY,)
+
+
+def test_a_sent_email_is_an_effect_of_the_payment_at_the_time_of_its_file(
+    scene: Scene, shop: psycopg.Connection, tmp_path: Path
+) -> None:
+    query = "SELECT aggregate_id, occurred_at FROM outboxd.outbox_events"
+    ((order_id, paid_at),) = shop.execute(
+        f"{query} WHERE event_type = 'payment.succeeded'".encode()
+    ).fetchall()
+    message = EmailMessage()
+    message["Message-ID"], message["X-Order-ID"] = "<1@shop.example>", order_id
+    mailbox = Maildir(tmp_path / "mail")
+    key = mailbox.add(message)
+    file = tmp_path / "mail" / "new" / key
+    os.utime(file, (0, paid_at.timestamp() + 0.5))
+
+    flow = scene.observer.look().flows[-1]
+
+    assert flow.handler == "notification.confirmation_email"
+    assert flow.p50_seconds == pytest.approx(0.5, abs=0.001)
+    assert flow.rate == pytest.approx(1 / 5)
+
+
+@pytest.mark.usefixtures("shop")
+def test_a_cheap_look_counts_queues_and_keeps_what_was_counted_in_the_database(
+    scene: Scene, settings: Settings
+) -> None:
+    before = scene.observer.look()
+    send(settings, "payment-events")
+    send(settings, "payment-events-dlq")
+
+    after = scene.observer.look_again(before)
+
+    assert after.queues["payment-events"] == QueueDepth(visible=1)
+    assert after.dead_letters["payment-events"] == QueueDepth(visible=1)
+    assert (after.at, after.count, after.flows) == (before.at, before.count, before.flows)

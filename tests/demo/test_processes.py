@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from outboxd.demo.killer import killing
+from outboxd.demo.killer import Killer, Kills, killing
 from outboxd.demo.processes import Child, _from_ps, children_of, kill
 
 SLEEP = "import time; time.sleep(60)"
@@ -88,7 +88,21 @@ def test_the_killer_goes_on_until_every_role_had_its_turn() -> None:
         killer.join(timeout=30)
 
         assert killer.satisfied
-        assert killer.kills == {"relay": 1, "extender": 1, "consumer:a/1": 1}
+        assert killer.kills == Kills({"relay": 1, "extender": 1, "consumer:a/1": 1})
+        assert killer.kills.total == 3
+
+
+def test_when_the_work_is_done_the_killer_tells_whose_turn_is_awaited() -> None:
+    with child_called("relay"), child_called("extender"), child_called("consumer:a/1"):
+        killer = Killer(os.getpid(), every_seconds=1, seed=1)
+        killer.kill_one()
+        assert killer.kills.awaited == ()
+
+        killer.work_done()
+
+        (killed,) = killer.kills.by_role
+        assert {killed, *killer.kills.awaited} == {"relay", "extender", "consumer:a/1"}
+        assert killed not in killer.kills.awaited
 
 
 def test_the_killer_kills_again_while_there_is_work() -> None:
@@ -117,6 +131,6 @@ def test_the_same_seed_kills_in_the_same_order(seed: int) -> None:
                 assert killer is not None
                 killer.work_done()
                 killer.join(timeout=30)
-            orders.append(list(killer.kills))
+            orders.append(list(killer.kills.by_role))
 
     assert orders[0] == orders[1]

@@ -11,11 +11,16 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from outboxd.demo.aws import is_aws, local_aws
+from outboxd.demo.aws import PLACEHOLDER_CREDENTIALS, check_endpoint, is_aws, local_aws
 from outboxd.demo.database import demo_database
 from outboxd.demo.errors import DemoError
-from outboxd.demo.metrics import ChildView, children
+from outboxd.demo.metrics import ChildView, children, pids
 
+HEALTH = (
+    "consumer:a/1 is backoff\n"
+    "consumer:a/1\tbackoff\tpid=-\trestarts=1\theartbeat_age=-\n"
+    "relay\tready\tpid=4711\trestarts=3\theartbeat_age=0.3s\n"
+)
 EXPOSITION = """\
 # TYPE outboxd_child_state gauge
 outboxd_child_state{child="relay",state="ready"} 1
@@ -27,6 +32,8 @@ outboxd_child_restarts_total{child="relay",reason="crash"} 1
 outboxd_child_restarts_total{child="relay",reason="signal"} 2
 # TYPE outboxd_child_resident_memory_bytes gauge
 outboxd_child_resident_memory_bytes{child="relay"} 4.2e+07
+# TYPE outboxd_build_info gauge
+outboxd_build_info{version="1"} 1
 """
 
 
@@ -35,6 +42,10 @@ def test_children_are_read_from_the_metrics() -> None:
         ChildView(name="consumer:a/1", state="backoff", restarts=0, rss_bytes=0),
         ChildView(name="relay", state="ready", restarts=3, rss_bytes=42_000_000),
     )
+
+
+def test_process_ids_are_read_from_the_answer_about_health() -> None:
+    assert pids(HEALTH) == {"relay": 4711}
 
 
 def test_a_local_aws_answers_while_the_block_lasts(tmp_path: Path) -> None:
@@ -78,6 +89,31 @@ def answers(endpoint: str) -> bool:
             return True
     except OSError:
         return False
+
+
+@pytest.fixture
+def credentials(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of this test alone: the demo would put some into the environment for good."""
+    for name in PLACEHOLDER_CREDENTIALS:
+        monkeypatch.setenv(name, "test")
+
+
+@pytest.mark.usefixtures("credentials")
+def test_a_given_aws_that_answers_is_in_order(tmp_path: Path) -> None:
+    with local_aws(tmp_path / "log") as endpoint:
+        check_endpoint(endpoint)
+
+
+@pytest.mark.usefixtures("credentials")
+def test_a_given_aws_that_does_not_answer_is_the_options_fault() -> None:
+    with pytest.raises(DemoError, match=r"--aws-endpoint http://127.0.0.1:9 does not work"):
+        check_endpoint("http://127.0.0.1:9")
+
+
+@pytest.mark.usefixtures("credentials")
+def test_a_given_aws_that_is_no_url_is_the_options_fault() -> None:
+    with pytest.raises(DemoError, match=r"--aws-endpoint: Invalid endpoint: shop"):
+        check_endpoint("shop")
 
 
 def test_placeholder_credentials_are_only_for_services_that_are_not_amazons() -> None:

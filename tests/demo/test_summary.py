@@ -4,7 +4,8 @@ import msgspec
 import pytest
 
 from outboxd.demo.counting import Count
-from outboxd.demo.summary import Summary, lines, summarize
+from outboxd.demo.report import lines
+from outboxd.demo.summary import Summary, summarize
 
 PERFECT = Count(
     orders=10,
@@ -25,6 +26,7 @@ def summary_of(
     *,
     orders_wanted: int | None = 10,
     kills: dict[str, int] | None = None,
+    exact_queues: bool = True,
     supervisor_exit_code: int = 0,
 ) -> Summary:
     return summarize(
@@ -33,6 +35,7 @@ def summary_of(
         restarts={"relay": 2},
         kills=kills or {},
         concurrency=5,
+        exact_queues=exact_queues,
         seconds=1.26,
         supervisor_exit_code=supervisor_exit_code,
     )
@@ -78,11 +81,58 @@ def test_emails_may_repeat_as_often_as_pools_were_killed_while_sending() -> None
     assert summary_of(but(emails_repeated=11), kills=kills).problems != ()
 
 
-def test_a_run_that_was_interrupted_may_leave_work_but_repeat_none() -> None:
+def test_a_run_that_was_stopped_may_leave_work_but_repeat_none() -> None:
     left = but(effects_missing=2, outbox_backlog=1, messages_left=1)
 
     assert summary_of(left, orders_wanted=None).problems == ()
     assert summary_of(but(effects_duplicated=1), orders_wanted=None).problems != ()
+
+
+@pytest.mark.parametrize(
+    "count",
+    [
+        but(effects_missing=3, outbox_backlog=1),
+        but(effects_missing=3, messages_left=1),
+        but(effects_missing=3, events_committed=19),
+        but(effects_missing=1),
+    ],
+)
+def test_what_is_missing_and_waits_nowhere_is_lost_however_the_run_ended(count: Count) -> None:
+    (problem,) = summary_of(count, orders_wanted=None).problems
+
+    assert "what still waits explains" in problem
+
+
+def test_where_queues_are_counted_roughly_they_prove_no_loss() -> None:
+    missing = but(effects_missing=3, messages_left=1)
+
+    assert summary_of(missing, orders_wanted=None, exact_queues=False).problems == ()
+
+
+def test_work_that_a_stop_left_is_told_as_that_and_not_as_missing() -> None:
+    left = but(effects_missing=4, outbox_backlog=1, messages_left=2)
+
+    assert lines(summary_of(left, orders_wanted=None)) == [
+        "10 orders, 20 of 20 events published, in 1.3 s",
+        "effects: 30 expected, 26 done, 0 duplicated; e-mails repeated: 0",
+        "  4 not done yet: stopped with 1 in the outbox and 2 in the queues",
+        "  nothing is lost: a daemon that starts again goes on with them",
+        "restarts: 2, supervisor's exit code: 0",
+        "all is well",
+    ]
+
+
+def test_a_run_that_had_to_drain_is_told_strictly() -> None:
+    left = but(effects_missing=4, outbox_backlog=1, messages_left=2)
+
+    told = lines(summary_of(left, kills={"relay": 1}))
+
+    assert told[1:4] == [
+        "effects: 30 expected, 4 missing, 0 duplicated; e-mails repeated: 0",
+        "left: 1 in the outbox, 2 in the queues, 0 dead letters",
+        "killed by the demo: 1, restarts: 2, supervisor's exit code: 0",
+    ]
+    assert told[4] == "NOT as it should be:"
 
 
 def test_the_summary_as_json_has_every_number_for_programs() -> None:
@@ -104,5 +154,6 @@ def test_the_summary_as_json_has_every_number_for_programs() -> None:
         "kills_by_child": {"relay": 2},
         "seconds": 1.3,
         "supervisor_exit_code": 0,
+        "stopped": False,
         "problems": [],
     }

@@ -2,18 +2,28 @@
 
 import io
 from pathlib import Path
+from unittest.mock import create_autospec
 
+import msgspec
+import pytest
 from rich.console import Console
 from rich.live import Live
 
-from outboxd.demo.counting import Count, Outbox, QueueDepth
+from outboxd.core.settings import Settings
+from outboxd.demo.counting import EMAIL_HANDLER, HANDLERS, Count, Outbox, QueueDepth
+from outboxd.demo.flows import Flow
+from outboxd.demo.killer import Kills
 from outboxd.demo.metrics import ChildView
-from outboxd.demo.observation import Flow, Observation
+from outboxd.demo.observation import Observation
 from outboxd.demo.picture import LivePicture
+from outboxd.demo.queues import Queues
+from outboxd.demo.scene import Scene
+from outboxd.demo.supervisor import Supervisor
 from outboxd.demo.view import LineView, viewing
 
 NOW = Observation(
     at=0.0,
+    counting_seconds=0.0,
     count=Count(
         orders=10,
         events_committed=20,
@@ -27,37 +37,138 @@ NOW = Observation(
         messages_left=6,
     ),
     outbox=Outbox(committed=20, published=18, backlog=2, oldest_seconds=1.25),
-    queues={"order-events": QueueDepth(visible=3, in_flight=2, delayed=1)},
-    dead_letters={"order-events": QueueDepth(visible=7)},
-    flows=(Flow(handler="payment.mark_paid", p50_seconds=0.0123, p99_seconds=0.5, rate=24.8),),
-    children=(ChildView(name="relay", state="backoff", restarts=3, rss_bytes=42_000_000),),
+    queues={
+        "order-events": QueueDepth(visible=3, in_flight=2, delayed=1),
+        "payment-events": QueueDepth(visible=12_345),
+    },
+    dead_letters={"order-events": QueueDepth(visible=7), "payment-events": QueueDepth()},
+    flows=tuple(
+        Flow(handler=handler, p50_seconds=0.0123, p99_seconds=99.999, rate=24.8)
+        for handler in (*(handler for _, handler in HANDLERS), EMAIL_HANDLER)
+    ),
+    children=(
+        ChildView(
+            name="consumer:payment-events/1", state="ready", restarts=0, rss_bytes=42_000_000, pid=7
+        ),
+        ChildView(name="consumer:order-events/1", state="starting", restarts=1, rss_bytes=9, pid=8),
+        ChildView(name="extender", state="ready", restarts=0, rss_bytes=0, pid=4_194_304),
+        ChildView(name="relay", state="backoff", restarts=3, rss_bytes=42_000_000),
+    ),
 )
+KILLS = Kills({"relay": 2}, awaited=("consumer:order-events/1", "consumer:payment-events/1"))
 
 
-def test_lines_tell_how_far_it_is() -> None:
+@pytest.mark.parametrize(
+    ("kills", "line"),
+    [
+        (None, "10 orders, 26/30 effects, 2 in the outbox, 6 in the queues, 4 restarts"),
+        (
+            Kills({"relay": 1}),
+            "10 orders, 26/30 effects, 2 in the outbox, 6 in the queues, 1 kill, 4 restarts",
+        ),
+        (
+            Kills({"relay": 2}, awaited=("extender",)),
+            "10 orders, 26/30 effects, 2 in the outbox, 6 in the queues, 2 kills, 4 restarts; "
+            "all work is done; still to be killed once: extender",
+        ),
+    ],
+)
+def test_lines_tell_how_far_it_is(kills: Kills | None, line: str) -> None:
     stream = io.StringIO()
 
-    LineView(stream).show(NOW, {"relay": 2})
+    LineView(stream).show(NOW, kills)
 
-    assert stream.getvalue() == (
-        "10 orders, 26/30 effects, 2 in the outbox, 6 in the queues, 2 kills, 3 restarts\n"
+    assert stream.getvalue() == f"{line}\n"
+
+
+def test_lines_do_not_tell_the_same_count_twice() -> None:
+    stream = io.StringIO()
+    view = LineView(stream)
+
+    view.show(NOW, None)
+    view.show(msgspec.structs.replace(NOW, queues={}), None)
+    assert len(stream.getvalue().splitlines()) == 1
+
+    view.show(msgspec.structs.replace(NOW, at=1.0), None)
+    assert len(stream.getvalue().splitlines()) == 2
+
+
+def drawn(kills: Kills | None, columns: int = 80) -> list[str]:
+    """The lines of a picture in a terminal of that size, were it as high as it has to be."""
+    stream = io.StringIO()
+    console = Console(file=stream, width=columns, force_terminal=False)
+    with Live(console=console, auto_refresh=False) as live:
+        picture = LivePicture(live)
+        picture.opened(a_scene())
+        picture.show(NOW, kills)
+        lines = console.render_lines(live.get_renderable(), console.options, pad=False)
+    return ["".join(segment.text for segment in line).rstrip() for line in lines]
+
+
+def a_scene() -> Scene:
+    supervisor = create_autospec(Supervisor, instance=True, address="127.0.0.1:65535")
+    folder = Path("/tmp/outboxd-demo-abcdefgh")
+    return Scene(
+        dsn="",
+        settings=create_autospec(Settings, instance=True),
+        configuration=folder / "outboxd.toml",
+        log=folder / "outboxd.log",
+        queues=create_autospec(Queues, instance=True),
+        mail=folder / "mail",
+        supervisor=supervisor,
     )
 
 
 def test_the_picture_has_children_queues_and_speeds() -> None:
-    stream = io.StringIO()
-    console = Console(file=stream, width=110, force_terminal=False)
+    rows = [line.split() for line in drawn(None)]
 
-    with Live(console=console, auto_refresh=False) as live:
-        LivePicture(live).show(NOW, {"relay": 2})
-
-    rows = [line.split() for line in stream.getvalue().splitlines()]
-    assert ["relay", "backoff", "2", "3", "42", "MB"] in rows
+    assert ["relay", "-", "backoff", "3", "-"] in rows
+    assert ["consumer:payment-events/1", "7", "ready", "0", "42", "MB"] in rows
     assert ["order-events", "3", "2", "1", "7"] in rows
-    assert ["payment.mark_paid", "24.8", "12", "ms", "500", "ms"] in rows
-    assert "26/30" in stream.getvalue()
-    assert "dead letters 7" in stream.getvalue()
-    assert "duplicated" not in stream.getvalue()
+    assert ["payment.mark_paid", "24.8", "12", "ms", "99999", "ms"] in rows
+    assert ["notification.confirmation_email", "24.8", "12", "ms", "99999", "ms"] in rows
+
+
+def test_the_picture_has_totals_and_says_what_must_not_be() -> None:
+    text = "\n".join(drawn(None))
+
+    assert "10 orders   events 18/20 published   effects 26/30\n" in text
+    assert "outbox 2, oldest 1.2 s   dead letters 7\n" in text
+    assert "duplicated" not in text
+
+
+def test_the_picture_says_where_to_look() -> None:
+    text = "\n".join(drawn(None))
+
+    assert "http://127.0.0.1:65535/metrics  /healthz?verbose  /readyz" in text
+    assert "/tmp/outboxd-demo-abcdefgh/outboxd.toml" in text
+    assert "/tmp/outboxd-demo-abcdefgh/outboxd.log" in text
+
+
+def test_the_demos_own_kills_are_shown_when_it_kills() -> None:
+    rows = [line.split() for line in drawn(KILLS)]
+
+    assert ["relay", "-", "backoff", "2", "3", "-"] in rows
+    assert "killed by demo" not in "\n".join(drawn(None))
+
+
+@pytest.mark.parametrize("kills", [None, KILLS])
+def test_a_child_that_starts_has_no_size_yet(kills: Kills | None) -> None:
+    sizes = {line.split()[0]: line.split()[-1] for line in drawn(kills) if line}
+
+    assert sizes["consumer:order-events/1"] == "-"
+    assert sizes["extender"] == "-"
+
+
+@pytest.mark.parametrize("kills", [None, KILLS])
+def test_the_picture_fits_a_small_terminal(kills: Kills | None) -> None:
+    """Nothing is broken into two lines, cut or left out: a larger terminal shows the same."""
+    small, large = drawn(kills), drawn(kills, columns=200)
+
+    assert len(small) <= 24
+    assert [line for line in small if "still to be killed" not in line] == [
+        line for line in large if "still to be killed" not in line
+    ]
 
 
 def test_a_stream_that_is_no_terminal_gets_lines(tmp_path: Path) -> None:

@@ -20,6 +20,7 @@ pytestmark = pytest.mark.system
 TUTORIAL = project_directory() / "docs" / "tutorial.md"
 LONGEST_SECONDS = 30.0
 
+INSTALLATION = "make install && . .venv/bin/activate\n"
 DAEMONS = ("outboxd localaws", "outboxd run")
 """Commands that go on until they are stopped: what follows is run beside them."""
 
@@ -43,6 +44,8 @@ class Reader:
         match block.language:
             case "python" | "toml":
                 self._write(block.text)
+            case "sh" if block.text == INSTALLATION:
+                self._check_installation()
             case "sh" if block.text.startswith(DAEMONS):
                 beside.enter_context(self._running(block.text))
             case "sh" if block.text.startswith("export"):
@@ -59,6 +62,12 @@ class Reader:
         named = re.match(r"# (\w+\.\w+)\n", text)
         assert named is not None, "a file says its name in its first line"
         (self._folder / named[1]).write_text(text)
+
+    def _check_installation(self) -> None:
+        """That there is such a target; what it makes is what this test runs in."""
+        command = ["make", "--dry-run", "--always-make", "--directory", str(project_directory())]
+        plan = subprocess.run([*command, "install"], capture_output=True, text=True, check=True)
+        assert "-m venv .venv" in plan.stdout
 
     def _check_exports(self, text: str) -> None:
         assert set(re.findall(r"(\w+)=", text)) <= self._environ.keys()

@@ -140,7 +140,7 @@ def _stopped_by_signals() -> Iterator[threading.Event]:
 def _print(summary: "Summary", *, as_json: bool) -> None:
     import msgspec
 
-    from outboxd.demo.summary import lines
+    from outboxd.demo.report import lines
 
     if as_json:
         print(msgspec.json.encode(summary).decode())

@@ -1,5 +1,6 @@
 """The local AWS stand-in in a process of its own, so that the demo cannot hold it up."""
 
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -7,6 +8,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from outboxd.adapters.sqs.client import sqs_client
+from outboxd.adapters.sqs.outages import AWS_ERRORS, outage
+from outboxd.core.errors import OutageKind
+from outboxd.core.settings import AwsSettings
 from outboxd.demo.errors import DemoError
 
 STOP_SECONDS = 5.0
@@ -32,6 +37,39 @@ def local_aws(log: Path) -> Iterator[str]:
         yield _announced(process, log)
     finally:
         _stop(process)
+
+
+def check_endpoint(endpoint: str) -> None:
+    """Ask for the list of queues. Raises DemoError if nobody there speaks SQS.
+
+    Before anything else is started: a failure later does not tell whose mistake it is.
+    """
+    use_credentials(endpoint)
+    settings = AwsSettings(region=region(), endpoint_url=endpoint)
+    try:
+        sqs_client(settings, connections=1).list_queues(MaxResults=1)
+    except ValueError as error:  # botocore's, for what is no URL
+        raise DemoError(f"--aws-endpoint: {error}: expected a URL, http://HOST:PORT") from error
+    except AWS_ERRORS as error:
+        why = outage(error, "listing its queues")
+        if why.kind is OutageKind.DENIED:  # somebody is there, and other calls may be allowed
+            return
+        raise DemoError(
+            f"--aws-endpoint {endpoint} does not work: {why}\n"
+            "(without this option the demo brings a local AWS of its own)"
+        ) from error
+
+
+def use_credentials(endpoint: str) -> None:
+    """Have some for the SDK, unless the endpoint is Amazon's own."""
+    if not is_aws(endpoint):
+        for name, value in PLACEHOLDER_CREDENTIALS.items():
+            os.environ.setdefault(name, value)
+
+
+def region() -> str:
+    """Where queues are made, on services that have regions."""
+    return os.environ.get("AWS_REGION", "us-east-1")
 
 
 def is_aws(endpoint: str) -> bool:

@@ -1,13 +1,13 @@
 """The demo's configuration with its references filled in, so that other commands can use it."""
 
 import json
-import os
 import secrets
 from collections.abc import Mapping
 from pathlib import Path
 
 from outboxd.core.errors import SettingsError
 from outboxd.core.references import expand
+from outboxd.demo.aws import region
 from outboxd.demo.options import DemoOptions
 from outboxd.resources import project_directory
 
@@ -25,7 +25,7 @@ class Configuration:
             "OUTBOXD_DEMO_IMPORT_PATH": str(project),
             "OUTBOXD_DEMO_DATABASE_URL": dsn,
             "OUTBOXD_DEMO_AWS_ENDPOINT": endpoint,
-            "OUTBOXD_DEMO_AWS_REGION": os.environ.get("AWS_REGION", "us-east-1"),
+            "OUTBOXD_DEMO_AWS_REGION": region(),
             "OUTBOXD_DEMO_PREFIX": _prefix(options),
             "OUTBOXD_DEMO_MAIL_DIRECTORY": str(folder / "mail"),
         }

@@ -11,6 +11,10 @@ from outboxd.demo.mail import Mail
 
 EFFECTS_PER_ORDER = 3
 EVENTS_PER_ORDER = 2
+EFFECTS_OF_PAYMENT = 2
+"""The most that one event causes."""
+
+EMAIL_HANDLER = "notification.confirmation_email"
 
 HANDLERS = (
     ("order.created", "analytics.count_order"),

@@ -4,12 +4,28 @@ import logging
 import random
 import threading
 from collections import Counter
-from collections.abc import Iterator, Set
+from collections.abc import Iterator, Mapping, Set
 from contextlib import contextmanager
+
+from msgspec import Struct
 
 from outboxd.demo.processes import Child, children_of, kill
 
 logger = logging.getLogger(__name__)
+
+
+class Kills(Struct, frozen=True):
+    """How often each role was killed; `awaited` are those that the end of the run still waits for.
+
+    A role is awaited when all work is done and it has not had its turn.
+    """
+
+    by_role: Mapping[str, int]
+    awaited: tuple[str, ...] = ()
+
+    @property
+    def total(self) -> int:
+        return sum(self.by_role.values())
 
 
 def choose(children: tuple[Child, ...], spared: Set[str], dice: random.Random) -> Child | None:
@@ -35,9 +51,10 @@ class Killer(threading.Thread):
         self._kills: Counter[str] = Counter()
 
     @property
-    def kills(self) -> dict[str, int]:
-        """How often each role was killed: a copy, since this thread may be writing it."""
-        return dict(self._kills)
+    def kills(self) -> Kills:
+        """What it has done so far: a copy, since this thread may be writing it."""
+        awaited = self.spared if self._work_done.is_set() else ()
+        return Kills(dict(self._kills), tuple(sorted(awaited)))
 
     @property
     def spared(self) -> Set[str]:

@@ -1,5 +1,6 @@
-"""The supervisor's children as its /metrics shows them."""
+"""The supervisor's children as its /metrics and its /healthz?verbose show them."""
 
+import re
 from collections import Counter
 from collections.abc import Iterator
 
@@ -9,12 +10,20 @@ from prometheus_client.samples import Sample
 
 
 class ChildView(Struct, frozen=True, kw_only=True):
-    """One child's slot; `restarts` counts those that nobody planned."""
+    """One child's slot; `restarts` counts those that nobody planned.
+
+    `rss_bytes` is 0 before a child has told its size, and `pid` None while there is no process.
+    """
 
     name: str
     state: str
     restarts: int
     rss_bytes: int
+    pid: int | None = None
+
+
+CHILDREN = "outboxd_child_"
+PROCESS = re.compile(r"^(\S+)\t\S+\tpid=(\d+)\t", re.MULTILINE)
 
 
 def children(text: str) -> tuple[ChildView, ...]:
@@ -39,6 +48,13 @@ def children(text: str) -> tuple[ChildView, ...]:
     )
 
 
+def pids(text: str) -> dict[str, int]:
+    """The process ids in a verbose answer about health, by the child's name."""
+    return {name: int(pid) for name, pid in PROCESS.findall(text)}
+
+
 def _samples(text: str) -> Iterator[Sample]:
-    for family in text_string_to_metric_families(text):
+    # The rest would cost more than all other questions of a look together.
+    ours = "".join(line for line in text.splitlines(True) if line.startswith(CHILDREN))
+    for family in text_string_to_metric_families(ours):
         yield from family.samples

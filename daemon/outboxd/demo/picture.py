@@ -1,25 +1,21 @@
-"""The live picture in a terminal."""
+"""The live picture in a terminal, which fits one of 80 columns and 24 rows."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TextIO
 
-from rich.console import Console, Group, RenderableType
+from rich.console import Console, Group
 from rich.live import Live
-from rich.table import Table
 from rich.text import Text
 
+from outboxd.demo.killer import Kills
 from outboxd.demo.observation import Observation
 from outboxd.demo.scene import Scene
-from outboxd.demo.view import addresses
+from outboxd.demo.tables import children_table, flows_table, queues_table
+from outboxd.demo.view import TITLE, addresses, awaited
+from outboxd.demo.wording import counted
 
-STATE_STYLES = {
-    "ready": "green",
-    "starting": "yellow",
-    "draining": "yellow",
-    "backoff": "magenta",
-    "failed": "bold red",
-}
+END = "Ctrl-C ends it all. Kill a pid by hand, and see that nothing gets lost."
 
 
 class LivePicture:
@@ -35,15 +31,21 @@ class LivePicture:
     def opened(self, scene: Scene) -> None:
         self._footer = addresses(scene)
 
-    def show(self, observation: Observation, kills: Mapping[str, int]) -> None:
+    def show(self, observation: Observation, kills: Kills | None) -> None:
         self._live.update(
             Group(
-                _totals(observation, sum(kills.values())),
-                _children(observation, kills),
-                _queues(observation),
-                _flows(observation),
-                *(Text(line, style="dim") for line in self._footer),
-                Text("Ctrl-C stops everything", style="dim"),
+                *(Text(text, style="bold") for text in TITLE),
+                _facts(*_progress(observation)),
+                _facts(*_backlog(observation)),
+                "",
+                children_table(observation, kills),
+                "",
+                queues_table(observation),
+                "",
+                flows_table(observation),
+                "",
+                *(Text(text, style="dim") for text in self._footer),
+                _end(kills),
             ),
             refresh=True,
         )
@@ -53,68 +55,40 @@ class LivePicture:
 def picture(stream: TextIO) -> Iterator[LivePicture]:
     """A picture on the terminal while the block lasts; the last one stays."""
     console = Console(file=stream, highlight=False)
-    with Live(console=console, auto_refresh=False, vertical_overflow="visible") as live:
+    # Cropped, because what is taller than the terminal cannot be redrawn in place.
+    with Live(console=console, auto_refresh=False, vertical_overflow="crop") as live:
         yield LivePicture(live)
 
 
-def _totals(observation: Observation, kills: int) -> RenderableType:
-    count, outbox = observation.count, observation.outbox
+def _progress(observation: Observation) -> list[str]:
+    count = observation.count
     done = count.effects_expected - count.effects_missing
-    return Text.assemble(
-        (f"{count.orders} orders", "bold"),
-        f"   events {count.events_published}/{count.events_committed} published",
-        f"   effects {done}/{count.effects_expected}",
-        f"   outbox {outbox.backlog}, oldest {outbox.oldest_seconds:.1f} s",
-        f"   kills {kills}",
-        _bad(count.effects_duplicated, "   effects duplicated"),
-        _bad(count.dead_letters, "   dead letters"),
-    )
+    return [
+        counted(count.orders, "order"),
+        f"events {count.events_published}/{count.events_committed} published",
+        f"effects {done}/{count.effects_expected}",
+    ]
 
 
-def _children(observation: Observation, kills: Mapping[str, int]) -> Table:
-    table = _table("child", "state", "kills", "restarts", "memory")
-    for child in observation.children:
-        table.add_row(
-            child.name,
-            Text(child.state, style=STATE_STYLES.get(child.state, "")),
-            str(kills.get(child.name, 0)),
-            str(child.restarts),
-            f"{child.rss_bytes / 1e6:.0f} MB",
-        )
-    return table
+def _backlog(observation: Observation) -> list[str | Text]:
+    count, outbox = observation.count, observation.outbox
+    return [
+        f"outbox {outbox.backlog}, oldest {outbox.oldest_seconds:.1f} s",
+        _bad(count.effects_duplicated, "duplicated effects"),
+        _bad(count.dead_letters, "dead letters"),
+    ]
 
 
-def _queues(observation: Observation) -> Table:
-    table = _table("queue", "waiting", "in flight", "delayed", "dead letters")
-    for name, depth in observation.queues.items():
-        table.add_row(
-            name,
-            str(depth.visible),
-            str(depth.in_flight),
-            str(depth.delayed),
-            str(observation.dead_letters[name].total),
-        )
-    return table
+def _end(kills: Kills | None) -> Text:
+    """How it ends: by hand, or when the killer has had enough."""
+    text = awaited(kills)
+    return _facts(Text(text, style="magenta")) if text else Text(END, style="dim")
 
 
-def _flows(observation: Observation) -> Table:
-    table = _table("handler", "effects/s", "p50", "p99")
-    for flow in observation.flows:
-        table.add_row(
-            flow.handler,
-            f"{flow.rate:.1f}",
-            f"{flow.p50_seconds * 1000:.0f} ms",
-            f"{flow.p99_seconds * 1000:.0f} ms",
-        )
-    return table
-
-
-def _table(first: str, *others: str) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="bold cyan")
-    table.add_column(first, min_width=28)
-    for title in others:
-        table.add_column(title, justify="right", min_width=10)
-    return table
+def _facts(*facts: str | Text) -> Text:
+    """One line of those that are not empty: a second one would have no room."""
+    told = [Text.assemble(fact) for fact in facts if fact]
+    return Text("   ", no_wrap=True, overflow="ellipsis").join(told)
 
 
 def _bad(number: int, what: str) -> Text:

@@ -5,6 +5,7 @@ import threading
 import time
 
 from outboxd.core.errors import Unavailable
+from outboxd.demo.aws import is_aws
 from outboxd.demo.drained import DrainWatch
 from outboxd.demo.killer import Killer, killing
 from outboxd.demo.observation import Observation, observer_of
@@ -17,8 +18,9 @@ from outboxd.demo.view import View
 logger = logging.getLogger(__name__)
 
 LOOK_SECONDS = 0.5
-LOOK_SHARE = 5
-"""A look that takes long, over many orders, is repeated less often: a fifth of the time at most."""
+COUNT_SHARE = 5
+"""Counting takes long when orders are many, and is then done less often: for a fifth of the time
+at most. What else there is to see is looked at every LOOK_SECONDS."""
 
 
 def play(options: DemoOptions, view: View, stopping: threading.Event) -> Summary | None:
@@ -49,7 +51,9 @@ class _Run:
         self._view = view
         self._stopping = stopping
         self._began_at = time.monotonic()
+        self._count_at = self._began_at
         self._drain = DrainWatch()
+        self._seen: Observation | None = None
 
     def to_its_end(self) -> Summary:
         options, supervisor = self._options, self._scene.supervisor
@@ -64,12 +68,14 @@ class _Run:
         restarts = {child.name: child.restarts for child in self._observer.children()}
         self._view.say("stopping")
         exit_code = supervisor.stop()
+        settings = self._scene.settings
         return summarize(
             self._observer.look().count,
             orders_wanted=options.orders if options.exit_when_drained else None,
             restarts=restarts,
-            kills=killer.kills if killer is not None else {},
-            concurrency=max(queue.concurrency for queue in self._scene.settings.queues.values()),
+            kills=killer.kills.by_role if killer is not None else {},
+            concurrency=max(queue.concurrency for queue in settings.queues.values()),
+            exact_queues=not is_aws(settings.aws.endpoint_url or ""),
             seconds=seconds,
             supervisor_exit_code=exit_code,
         )
@@ -78,23 +84,30 @@ class _Run:
         """Look again and again until the end of the run."""
         pause = 0.0
         while not self._stopping.wait(pause):
-            began_at = time.monotonic()
-            observation = self._look()
-            if observation is not None:
-                self._view.show(observation, killer.kills if killer is not None else {})
-                if self._over(observation, shop, killer):
+            counted = self._look()
+            if self._seen is not None:
+                self._view.show(self._seen, killer.kills if killer is not None else None)
+                if counted and self._over(self._seen, shop, killer):
                     return
             if self._ended_early():
                 return
-            pause = max(LOOK_SECONDS, LOOK_SHARE * (time.monotonic() - began_at))
+            pause = LOOK_SECONDS
 
-    def _look(self) -> Observation | None:
-        """A look; None while the database or the queues are away, which the daemon must outlive."""
+    def _look(self) -> bool:
+        """See what is to be seen now; whether everything was counted, and not only looked at.
+
+        While the database or the queues are away, which the daemon must outlive, nothing is.
+        """
         try:
-            return self._observer.look()
+            if self._seen is not None and time.monotonic() < self._count_at:
+                self._seen = self._observer.look_again(self._seen)
+                return False
+            self._seen = self._observer.look()
         except Unavailable as error:
             logger.warning("not everything can be counted", extra={"error": str(error)})
-            return None
+            return False
+        self._count_at = self._seen.at + COUNT_SHARE * self._seen.counting_seconds
+        return True
 
     def _over(self, observation: Observation, shop: Shop, killer: Killer | None) -> bool:
         """Whether a run that ends by itself has nothing left to do, and nothing moves any more."""

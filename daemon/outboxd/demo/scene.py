@@ -8,8 +8,9 @@ from pathlib import Path
 from msgspec import Struct
 
 from outboxd.adapters.configuration import load_settings
+from outboxd.core.errors import Unavailable
 from outboxd.core.settings import DatabaseSettings, Settings
-from outboxd.demo.aws import PLACEHOLDER_CREDENTIALS, is_aws, local_aws
+from outboxd.demo.aws import check_endpoint, local_aws, use_credentials
 from outboxd.demo.configuration import Configuration
 from outboxd.demo.database import demo_database, migrate
 from outboxd.demo.errors import DemoError
@@ -23,11 +24,12 @@ Say = Callable[[str], None]
 
 
 class Scene(Struct, frozen=True, kw_only=True):
-    """The running shop; `mail` is a Maildir."""
+    """The running shop; `log` is the daemon's, and `mail` a Maildir."""
 
     dsn: str
     settings: Settings
     configuration: Path
+    log: Path
     queues: Queues
     mail: Path
     supervisor: Supervisor
@@ -44,6 +46,8 @@ def scene(options: DemoOptions, say: Say, stopping: Callable[[], bool]) -> Itera
 
     When `stopping` says so, the daemon is not waited for.
     """
+    if options.aws_endpoint is not None:
+        check_endpoint(options.aws_endpoint)
     with ExitStack() as stack:
         folder = stack.enter_context(private_folder("outboxd-demo-"))
         say("creating a database")
@@ -52,38 +56,40 @@ def scene(options: DemoOptions, say: Say, stopping: Callable[[], bool]) -> Itera
         if endpoint is None:
             say("starting the local AWS")
             endpoint = stack.enter_context(local_aws(folder / "localaws.log"))
-        if not is_aws(endpoint):
-            _use_placeholder_credentials()
+        use_credentials(endpoint)
         configuration = Configuration(folder, dsn, endpoint, options)
         settings = load_settings(configuration.path, os.environ)
         say("migrating and provisioning")
         migrate(_database(settings))
         queues = Queues(settings)
         if options.aws_endpoint is not None:
-            stack.callback(queues.delete)
+            stack.callback(_clean_up, queues, say)
         queues.create()
         say("starting the supervisor")
-        supervisor = stack.enter_context(
-            supervising(configuration.path, settings, folder / "outboxd.log")
-        )
+        log = folder / "outboxd.log"
+        supervisor = stack.enter_context(supervising(configuration.path, settings, log))
         supervisor.await_ready(stopping)
         configuration.write(supervisor.port)
         yield Scene(
             dsn=dsn,
             settings=settings,
             configuration=configuration.path,
+            log=log,
             queues=queues,
             mail=folder / "mail",
             supervisor=supervisor,
         )
 
 
+def _clean_up(queues: Queues, say: Say) -> None:
+    """An error in here would hide the one that the demo ends with, which has the same cause."""
+    try:
+        queues.delete()
+    except Unavailable as error:
+        say(f"queues of the demo may be left, to be deleted by hand: {error}")
+
+
 def _database(settings: Settings) -> DatabaseSettings:
     if settings.database is None:
         raise DemoError("config/demo.toml has no [database]: the installation is damaged")
     return settings.database
-
-
-def _use_placeholder_credentials() -> None:
-    for name, value in PLACEHOLDER_CREDENTIALS.items():
-        os.environ.setdefault(name, value)

@@ -67,10 +67,10 @@ class Supervisor:
                 )
             time.sleep(POLL_SECONDS)
 
-    def metrics(self) -> str | None:
-        """The text of /metrics; None while there is no answer."""
-        answer = self._ask("/metrics")
-        return answer[1] if answer is not None and answer[0] == 200 else None
+    def ask(self, path: str) -> str | None:
+        """What /metrics or another page says, whatever its status; None while nobody answers."""
+        answer = get(self.address, path) if self.address else None
+        return None if answer is None else answer[1]
 
     def stop(self) -> int:
         """SIGTERM, then wait for the drain; the exit code. Later calls only tell it again."""
@@ -89,11 +89,8 @@ class Supervisor:
 
     def _ready(self) -> bool:
         self.address = self.address or self._listening_at() or ""
-        answer = self._ask("/readyz")
+        answer = get(self.address, "/readyz") if self.address else None
         return answer is not None and answer[0] == 200
-
-    def _ask(self, path: str) -> tuple[int, str] | None:
-        return get(self.address, path) if self.address else None
 
     def _listening_at(self) -> str | None:
         """What it logged when it began to listen: the only place that knows which port 0 became."""

@@ -1,0 +1,52 @@
+"""The summary of a run for people."""
+
+from outboxd.demo.summary import Summary
+from outboxd.demo.wording import counted
+
+
+def lines(summary: Summary) -> list[str]:
+    """What became of everything, and the verdict; every line fits a terminal of 80 columns."""
+    verdict = "all is well" if not summary.problems else "NOT as it should be:"
+    return [
+        f"{counted(summary.orders, 'order')}, {summary.events_published} of "
+        f"{summary.events_committed} events published, in {summary.seconds:g} s",
+        *(_stopped(summary) if summary.stopped else _ended(summary)),
+        _processes(summary),
+        verdict,
+        *(f"  {problem}" for problem in summary.problems),
+    ]
+
+
+def _stopped(summary: Summary) -> list[str]:
+    """What was not done yet when somebody stopped the work, which is not what was lost."""
+    missing = summary.effects_missing
+    told = [
+        f"effects: {summary.effects_expected} expected, {summary.effects_expected - missing} done, "
+        f"{summary.effects_duplicated} duplicated; e-mails repeated: {summary.emails_repeated}",
+    ]
+    if missing > 0:
+        told.append(
+            f"  {missing} not done yet: stopped with {summary.outbox_backlog} in the outbox and "
+            f"{summary.messages_left} in the queues"
+        )
+    if missing > 0 and not summary.problems:
+        told.append("  nothing is lost: a daemon that starts again goes on with them")
+    return told
+
+
+def _ended(summary: Summary) -> list[str]:
+    return [
+        f"effects: {summary.effects_expected} expected, {summary.effects_missing} missing, "
+        f"{summary.effects_duplicated} duplicated; e-mails repeated: {summary.emails_repeated}",
+        f"left: {summary.outbox_backlog} in the outbox, {summary.messages_left} in the queues, "
+        f"{summary.dead_letters} dead letters",
+    ]
+
+
+def _processes(summary: Summary) -> str:
+    """Restarts count what somebody else killed as well; kills are the demo's own."""
+    killed = f"killed by the demo: {summary.kills}, " if summary.kills > 0 else ""
+    return (
+        f"{killed}restarts: {sum(summary.restarts.values())}, "
+        f"supervisor's exit code: {summary.supervisor_exit_code}"
+    )
