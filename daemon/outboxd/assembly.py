@@ -189,7 +189,7 @@ class Daemon:
         from outboxd.supervision.supervisor import Supervisor
 
         metrics = SupervisorMetrics((spec.name, spec.slot.kind) for spec in specs)
-        book = MetricsBook(reserved=[metric.name for metric in metrics.registry.collect()])
+        book = MetricsBook(reserved=metrics.family_names())
         self._supervisor = Supervisor(settings, specs, metrics, book, Notifier())
         self._app = create_app(
             Exposition(metrics.registry, book.families).render,

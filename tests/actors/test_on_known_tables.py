@@ -24,8 +24,13 @@ class Answers:
 
     def __init__(self, *answers: OutboxdError | None) -> None:
         self._answers = list(answers)
+        self.asked = 0
+        self.said_last = anyio.Event()
 
     async def __call__(self) -> None:
+        self.asked += 1
+        if len(self._answers) == 1:
+            self.said_last.set()
         answer = self._answers.pop(0) if len(self._answers) > 1 else self._answers[0]
         if answer is not None:
             raise answer
@@ -63,10 +68,17 @@ async def test_a_refusal_that_comes_once_the_database_is_back_ends_the_actor() -
 
 async def test_known_tables_are_asked_for_no_more() -> None:
     actor = Works()
-    answers = Answers(Unavailable("away"), None)
+    answers = Answers(Unavailable("away"), Unavailable("away"), None)
+    checked = OnKnownTables(actor, answers)
 
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(OnKnownTables(actor, answers).run)
+        tasks.start_soon(checked.run)
         await actor.started.wait()
-        await anyio.sleep(0.01)
+        with anyio.fail_after(5):
+            await answers.said_last.wait()
+        await anyio.wait_all_tasks_blocked()
+        # One that slept before it asks again would be blocked as well, so it must not be there.
+        assert not [task for task in anyio.get_running_tasks() if "_watch" in (task.name or "")]
         actor.end.set()
+
+    assert answers.asked == 3

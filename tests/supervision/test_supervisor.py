@@ -6,6 +6,7 @@ import anyio
 import msgspec
 import pytest
 
+from outboxd.channels.protocol import Address
 from outboxd.core.exit_codes import ExitCode
 from outboxd.supervision.observing import RestartReason, State
 from outboxd.supervision.process import ChildProcess, Spawn
@@ -195,6 +196,7 @@ async def test_a_dead_pools_leases_are_given_back_once_its_successor_is_ready(
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(Run(supervisor))
         await facts.until(lambda f: f"{name} ended -9" in f.history)
+        assert supervisor.unsettled_dead() == (Address(name, 1),)
         await facts.until(lambda f: f.states[name] is State.READY)
         # The scripted extender says Settled when it is told that the owner is gone; from its
         # heartbeats on it can be seen that nothing is left.

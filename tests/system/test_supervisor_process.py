@@ -18,17 +18,19 @@ def test_the_supervisor_imports_no_database_no_aws_and_no_handler(scene: Scene) 
     port = free_port()
     scene.configure(handler("note"), port=port)
     run = [sys.executable, "-P", "-X", "importtime", "-m", "outboxd", "run"]
-    process = subprocess.Popen(
-        [*run, "--config", str(scene.configuration)], stderr=subprocess.PIPE, text=True
-    )
+    # A file: a pipe that nobody empties meanwhile could stop the daemon.
+    log = scene.directory / "imports.log"
+    with log.open("wb") as output:
+        process = subprocess.Popen([*run, "--config", str(scene.configuration)], stderr=output)
     try:
         eventually(lambda: (get(f"127.0.0.1:{port}", "/readyz") or (0,))[0] == 200)
         status = Path(f"/proc/{process.pid}/status").read_text()
     finally:
         process.terminate()
-        _, told = process.communicate(timeout=20)
+        process.wait(timeout=20)
 
-    imported = {line.rpartition("|")[2].strip() for line in told.splitlines() if "|" in line}
+    told = log.read_text().splitlines()
+    imported = {line.rpartition("|")[2].strip() for line in told if "|" in line}
     assert "outboxd.supervision.supervisor" in imported
     assert not [module for module in imported if HEAVY.match(module)]
     match = re.search(r"VmRSS:\s+(\d+) kB", status)
