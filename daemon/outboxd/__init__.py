@@ -11,10 +11,11 @@ if TYPE_CHECKING:
     from outboxd.core.errors import PublishRefused, Reject, RetryLater
     from outboxd.core.events import Event, NewEvent
     from outboxd.core.outcomes import DeadLetter, DeadReason, Done, Retry
-    from outboxd.ports.handling import Context
+    from outboxd.ports.handling import BatchContext, Context
     from outboxd.producer import publish
 
 __all__ = [
+    "BatchContext",
     "Context",
     "DeadLetter",
     "DeadReason",
@@ -29,6 +30,7 @@ __all__ = [
 ]
 
 _HOMES = {
+    "BatchContext": "outboxd.ports.handling",
     "Context": "outboxd.ports.handling",
     "DeadLetter": "outboxd.core.outcomes",
     "DeadReason": "outboxd.core.outcomes",

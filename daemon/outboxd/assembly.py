@@ -12,7 +12,7 @@ from itertools import count
 from typing import assert_never
 
 import msgspec
-from anyio import to_thread
+from anyio import create_task_group, to_thread
 from prometheus_client import CollectorRegistry
 
 from outboxd.actors.on_known_tables import Actor, OnKnownTables
@@ -98,10 +98,12 @@ async def _consumer(slot: Slot, welcome: Welcome, mailbox: Mailbox) -> AsyncIter
     from outboxd.actors.consumer import Consumer
     from outboxd.actors.consumer.timing import Timing
     from outboxd.adapters.handlers import Runner, extend_import_path, load_handlers
+    from outboxd.adapters.known_suspects import KnownSuspects
     from outboxd.adapters.metrics.consumer import ConsumerMetrics
     from outboxd.adapters.postgres.consumer_database import consumer_database
     from outboxd.adapters.receive_counts import ReceiveCounts
     from outboxd.adapters.sqs.queue import consumer_queue
+    from outboxd.adapters.tracing import tracing
     from outboxd.producer import publish
 
     settings = welcome.settings
@@ -115,19 +117,29 @@ async def _consumer(slot: Slot, welcome: Welcome, mailbox: Mailbox) -> AsyncIter
         database = publisher = None
         if settings.database is not None:
             database = await stack.enter_async_context(
-                consumer_database(settings.database, f"outboxd {slot.name}")
+                consumer_database(settings.database, f"outboxd {slot.name}", slot.queue)
             )
             publisher = partial(publish, schema=settings.database.schema)
+        runner = await stack.enter_async_context(
+            tracing(
+                Runner(
+                    handlers, concurrency=queue.concurrency, database=database, publish=publisher
+                ),
+                settings.sqs_queue_name(slot.queue),
+            )
+        )
+        suspects = KnownSuspects(queue.max_attempts) if database is None else database.suspects
         consumer = Consumer(
             slot.queue,
             queue,
             address=welcome.address,
             mailbox=mailbox,
             queue=consumer_queue(settings, slot.queue, metrics.called),
-            runner=Runner(
-                handlers, concurrency=queue.concurrency, database=database, publish=publisher
-            ),
-            inbox=database.inbox if database is not None else ReceiveCounts(),
+            runner=runner,
+            inbox=ReceiveCounts() if database is None else database.inbox,
+            suspects=suspects,
+            inherited=welcome.suspects,
+            processes=queue.processes,
             progress=progress,
             observer=metrics,
             timing=Timing(
@@ -182,6 +194,7 @@ class Daemon:
     def __init__(self, settings: Settings, specs: Sequence[ChildSpec]) -> None:
         from outboxd.adapters.metrics.exposition import Exposition
         from outboxd.adapters.metrics.supervisor import SupervisorMetrics
+        from outboxd.supervision.control_socket import ControlSocket
         from outboxd.supervision.health import SupervisorHealth
         from outboxd.supervision.http import bind, create_app
         from outboxd.supervision.metrics import MetricsBook
@@ -196,14 +209,20 @@ class Daemon:
             SupervisorHealth(self._supervisor, settings),
         )
         self._socket = bind(settings.http.host, settings.http.port)
+        path = settings.supervisor.control_socket
+        self._control = ControlSocket(path) if path is not None else None
 
     async def run(self) -> ExitCode:
         """Run until a stop; the exit code says why it ended."""
         return await self._supervisor.run(self._serve)
 
     async def _serve(self) -> None:
+        from outboxd.supervision.control import serve_control
         from outboxd.supervision.http import serve
 
         host, port = self._socket.getsockname()[:2]
         log.info("listening", extra={"address": f"http://{host}:{port}"})
-        await serve(self._app, self._socket)
+        async with create_task_group() as tasks:
+            if self._control is not None:
+                tasks.start_soon(serve_control, self._control, self._supervisor)
+            await serve(self._app, self._socket)

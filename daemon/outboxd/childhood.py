@@ -20,7 +20,7 @@ from outboxd.channels.mailbox import Counterpart, Mailbox, open_mailbox
 from outboxd.channels.protocol import Bye, Drain, Heartbeat, Welcome
 from outboxd.core.children import Slot
 from outboxd.core.clock import boottime
-from outboxd.core.errors import DrainOverrun, OutboxdError, ProtocolError
+from outboxd.core.errors import DrainOverrun, HandlerOverran, OutboxdError, ProtocolError
 from outboxd.core.exit_codes import ExitCode
 from outboxd.core.settings import SupervisorSettings
 from outboxd.pacing import running
@@ -80,9 +80,6 @@ async def _welcomed(
     try:
         async with assemble(slot, welcome, mailbox) as assembled:
             return await _accompany(assembled, welcome, mailbox, counterpart, signals)
-    except DrainOverrun as overrun:
-        await mailbox.send_written(Bye(str(overrun)))
-        return ExitCode.DRAIN_DEADLINE
     except OutboxdError as refusal:
         # Nothing that another try could mend soon, unlike a crash: the supervisor is told why.
         log.error("cannot work", extra={"problem": str(refusal)})
@@ -121,10 +118,17 @@ async def _accompany(
             await assembled.actor.run()
         except OutboxdError as error:  # carried out of the task group, which would wrap it
             refusal = error
-    if refusal is not None:
-        raise refusal
+    match refusal:
+        case None:
+            code = ExitCode.OK
+        case DrainOverrun():
+            reason, code = str(refusal), ExitCode.DRAIN_DEADLINE
+        case HandlerOverran():
+            reason, code = str(refusal), ExitCode.HANDLER_TIMEOUT
+        case _:
+            raise refusal
     await mailbox.send_written(Bye(reason, assembled.snapshot()))
-    return ExitCode.OK
+    return code
 
 
 async def _beat(supervisor: SupervisorSettings, progress: Progress, mailbox: Mailbox) -> None:

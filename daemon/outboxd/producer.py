@@ -8,11 +8,17 @@ from uuid import UUID
 
 import msgspec
 from psycopg import AsyncConnection, Connection, sql
-from psycopg.pq import TransactionStatus
 
 from outboxd.core.errors import PublishRefused
 from outboxd.core.events import NewEvent
 from outboxd.core.outgoing import ILLEGAL, utf8_bytes
+from outboxd.raw_connections import (
+    AnyConnection,
+    commits_by_itself,
+    is_asynchronous,
+    raw_async_connection,
+    raw_connection,
+)
 
 MAX_BYTES = 1_048_576
 """The most that SQS takes in one message, attributes included."""
@@ -55,8 +61,18 @@ def publish(
 ) -> Awaitable[UUID]: ...
 
 
+@overload
 def publish(
-    connection: Connection[Any] | AsyncConnection[Any],
+    connection: object,
+    event: NewEvent,
+    *,
+    schema: str = ...,
+    ordered: bool = ...,
+) -> Any: ...
+
+
+def publish(
+    connection: object,
     event: NewEvent,
     *,
     schema: str = "outboxd",
@@ -64,8 +80,9 @@ def publish(
 ) -> UUID | Awaitable[UUID]:
     """Store the event in the outbox, in the transaction of `connection`; returns its id.
 
-    It is published if and only if that transaction commits. With an asynchronous connection, await
-    the result.
+    It is published if and only if that transaction commits. `connection` is a psycopg connection,
+    an SQLAlchemy Connection or Session over psycopg, or Django's connection. With an asynchronous
+    one, await the result.
 
     Events of one aggregate are published in the order in which they were inserted, provided that
     their writers take turns: by a lock on the aggregate's row, by an optimistic version checked
@@ -74,37 +91,42 @@ def publish(
     Raises PublishRefused, with nothing written, when the event can never be published or the
     connection would commit it by itself.
     """
-    _check_transaction(connection)
     row = (event.id, event.type, event.aggregate_type, event.aggregate_id, *_encoded(event))
     insert = sql.SQL(INSERT).format(table=sql.Identifier(schema, "outbox_events"))
     key = (event.aggregate_type, event.aggregate_id) if ordered else None
     if isinstance(connection, AsyncConnection):
+        _check_transaction(connection)  # now, not when it is awaited
+    if is_asynchronous(connection):
         return _publish_async(connection, insert, row, key)
+    raw = raw_connection(connection)
+    _check_transaction(raw)
     if key is not None:
-        connection.execute(LOCK, key)
-    connection.execute(insert, row)
+        raw.execute(LOCK, key)
+    raw.execute(insert, row)
     return event.id
 
 
 async def _publish_async(
-    connection: AsyncConnection[Any],
+    connection: object,
     insert: sql.Composed,
     row: tuple[UUID, str, str, str, str, str],
     key: tuple[str, str] | None,
 ) -> UUID:
+    raw = await raw_async_connection(connection)
+    _check_transaction(raw)
     if key is not None:
-        await connection.execute(LOCK, key)
-    await connection.execute(insert, row)
+        await raw.execute(LOCK, key)
+    await raw.execute(insert, row)
     return row[0]
 
 
-def _check_transaction(connection: Connection[Any] | AsyncConnection[Any]) -> None:
-    status = connection.info.transaction_status
-    if connection.autocommit and status == TransactionStatus.IDLE:
+def _check_transaction(connection: AnyConnection) -> None:
+    if commits_by_itself(connection):
         raise PublishRefused(
             "the connection is in autocommit mode and no transaction is open, so the event would "
             "be published even if the change it tells of is not stored; call publish() inside "
-            "`with connection.transaction():`, together with that change"
+            "`with connection.transaction():` (Django: `transaction.atomic()`), together with that "
+            "change"
         )
 
 

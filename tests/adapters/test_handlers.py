@@ -22,7 +22,9 @@ MODULE = """
     import psycopg
     from psycopg import AsyncConnection, Connection
 
-    from outboxd import Context, Event
+    from collections.abc import Sequence
+
+    from outboxd import BatchContext, Context, Event
 
     constructed = []
     number = 7
@@ -69,6 +71,24 @@ MODULE = """
         def __init__(self) -> None:
             raise OSError("no such host")
         def __call__(self, event: Event) -> None: ...
+
+    def batch_bare(events): ...
+    def batch_list(events: list) -> None: ...
+    def batch_of_dicts(events: list[Event]) -> None: ...
+    async def batch_typed(
+        events: list[Event[Paid]], tx: AsyncConnection, context: BatchContext
+    ) -> None: ...
+    def batch_sequence(events: Sequence[Event[Paid]]) -> None: ...
+
+    class BatchMailer:
+        def __call__(self, events: list[Event[Paid]]) -> None: ...
+
+    def batch_of_payloads(events: list[Paid]) -> None: ...
+    def batch_with_context(events: list[Event[Paid]], context: Context) -> None: ...
+    def single_with_batch_context(event: Event[Paid], context: BatchContext) -> None: ...
+
+    def own(event: Event[Paid], context: Context) -> None: ...
+    def own_with_tx(event: Event[Paid], tx: Connection, context: Context) -> None: ...
 
     def no_event() -> None: ...
     def keyword_event(*, event: Event) -> None: ...
@@ -144,6 +164,28 @@ def test_a_payload_is_decoded_into_the_annotated_type() -> None:
     assert bare.decoder.decode(b'{"total": 5}') == {"total": 5}
 
 
+@pytest.mark.parametrize(
+    ("name", "payload"),
+    [
+        ("batch_bare", "dict"),
+        ("batch_list", "dict"),
+        ("batch_of_dicts", "dict"),
+        ("batch_typed", "Paid"),
+        ("batch_sequence", "Paid"),
+        ("BatchMailer", "Paid"),
+    ],
+)
+def test_a_handler_of_batches_says_so_by_a_list(name: str, payload: str) -> None:
+    configured = settings(f"shop_handlers:{name}", batch=50)
+    assert handler_problems(configured) == []
+    (handler,) = load_handlers(configured, "orders")
+    assert type(handler.decoder.decode(b'{"total": 5}')).__name__ == payload
+
+
+def test_a_handler_with_a_transaction_of_its_own_takes_a_context() -> None:
+    assert handler_problems(settings("shop_handlers:own", inbox="own")) == []
+
+
 def test_a_class_is_constructed_once_with_its_options_and_never_by_a_check() -> None:
     configured = settings("shop_handlers:Mailer", inbox="after", options={"sender": "a@b.example"})
     assert handler_problems(configured) == []
@@ -182,6 +224,17 @@ def test_a_class_is_constructed_once_with_its_options_and_never_by_a_check() -> 
         ("shop_handlers:unresolved", {}, "annotations that cannot be resolved (NameError"),
         ("shop_handlers:undecodable", {}, "a payload type that cannot be decoded"),
         ("shop_handlers:generator", {}, "is a generator"),
+        ("shop_handlers:typed", {"batch": 2}, "annotated Event[Paid], but with `batch` it is ca"),
+        ("shop_handlers:plain", {"batch": 2}, "annotated Event, but with `batch` it is called"),
+        ("shop_handlers:wrong_event", {"batch": 2}, "write list[Event[YourStruct]]"),
+        ("shop_handlers:batch_of_payloads", {"batch": 2}, "annotated Paid: write list[Event["),
+        ("shop_handlers:batch_typed", {}, "annotated list[Event[Paid]], but is called with one"),
+        ("shop_handlers:batch_list", {}, "annotated list, but is called with one at a time"),
+        ("shop_handlers:batch_sequence", {}, "set `batch` above 1 for it, or write Event["),
+        ("shop_handlers:batch_with_context", {"batch": 2}, "an outboxd.BatchContext with `batch`"),
+        ("shop_handlers:single_with_batch_context", {}, "it is an outboxd.Context"),
+        ("shop_handlers:own_with_tx", {"inbox": "own"}, 'with inbox = "own" it brings its own tra'),
+        ("shop_handlers:typed", {"inbox": "own"}, 'has inbox = "own" and no parameter `context`'),
         ("shop_handlers:async_generator", {}, "is a generator"),
     ],
 )

@@ -505,15 +505,6 @@ def test_a_reason_that_nothing_has_is_one_line(cli: Cli, faulty: Scene) -> None:
     assert err.startswith('outboxd: there is no reason "reject"; reasons are rejected, max_')
 
 
-def test_fifo_queues_are_refused(cli: Cli, faulty: Scene) -> None:
-    faulty.configure(queue_name="orders.fifo")
-
-    code, _, err = cli("dlq", "redrive", "orders", "--yes")
-
-    assert code == ExitCode.INVALID_CONFIGURATION
-    assert "FIFO queues" in err
-
-
 def test_progress_is_told_on_a_terminal_only(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -19,7 +19,9 @@ SECOND = 0.02
 
 
 class _Stored:
-    def __init__(self, message_id: str, body: str, attributes: dict[str, Attribute]) -> None:
+    def __init__(
+        self, message_id: str, body: str, attributes: dict[str, Attribute], group: str | None
+    ) -> None:
         self.message_id = message_id
         self.body = body
         self.attributes = attributes
@@ -28,16 +30,24 @@ class _Stored:
         self.receipt = ""
         self.receives = 0
         self.backing_off = False
+        self.group = group
 
 
 class FakeQueue:
-    """Standard-queue semantics on the given clock; `history` tells what was asked of it, in order.
+    """The semantics of SQS on the given clock, with FIFO's if its name says so; `history` tells
+    what was asked of it, in order.
 
     `faults` maps an operation to what its next calls raise or refuse: an Unavailable fails the
     call, a Refusal one entry of it, None lets it pass. `chance` is asked before every call.
     """
 
-    def __init__(self, clock: Callable[[], float] = boottime, visibility_seconds: int = 30) -> None:
+    def __init__(
+        self,
+        clock: Callable[[], float] = boottime,
+        visibility_seconds: int = 30,
+        name: str = "",
+    ) -> None:
+        self._fifo = name.endswith(".fifo")
         self._clock = clock
         self._visibility = visibility_seconds
         self._numbers = count(1)
@@ -54,9 +64,14 @@ class FakeQueue:
         self.hold_receives: anyio.Event | None = None
         self.takes_letters = True
 
-    def send(self, body: str, attributes: dict[str, Attribute] | None = None) -> str:
+    def send(
+        self,
+        body: str,
+        attributes: dict[str, Attribute] | None = None,
+        group: str | None = None,
+    ) -> str:
         message_id = f"m{next(self._numbers)}"
-        self._messages[message_id] = _Stored(message_id, body, attributes or {})
+        self._messages[message_id] = _Stored(message_id, body, attributes or {}, group)
         self._arrival.set()
         return message_id
 
@@ -64,6 +79,16 @@ class FakeQueue:
         """Make a message visible at once, as its visibility timeout would in time."""
         self._messages[message_id].visible_at = 0.0
         self._arrival.set()
+
+    def extend(self, seconds: float) -> None:
+        """What an extender would do for everything in flight."""
+        for message in self._messages.values():
+            if message.visible_at > 0.0:
+                message.visible_at += seconds
+
+    def redeliver(self, message_id: str) -> None:
+        """Let the next receive of a message be its second at least."""
+        self._messages[message_id].receives += 1
 
     def hurry(self) -> None:
         """End every backoff; what is in flight stays hidden."""
@@ -84,6 +109,13 @@ class FakeQueue:
 
     def holds(self, message_id: str) -> bool:
         return message_id in self._messages
+
+    def backing_off(self, message_id: str) -> bool:
+        message = self._messages.get(message_id)
+        return message is not None and message.backing_off and message.visible_at > self._clock()
+
+    def receives_of(self, message_id: str) -> int:
+        return self._messages[message_id].receives
 
     async def receive(self, limit: int, wait_seconds: int) -> Sequence[ReceivedMessage]:
         assert 1 <= limit <= 10
@@ -159,7 +191,12 @@ class FakeQueue:
 
     def _visible(self, limit: int) -> list[_Stored]:
         now = self._clock()
-        return [m for m in self._messages.values() if m.visible_at <= now][:limit]
+        # While one message of a group is hidden the whole group is, also what is before it.
+        blocked = {m.group for m in self._messages.values() if self._fifo and m.visible_at > now}
+        blocked.discard(None)
+        return [
+            m for m in self._messages.values() if m.visible_at <= now and m.group not in blocked
+        ][:limit]
 
     def _grant(self, message: _Stored) -> ReceivedMessage:
         message.receives += 1
@@ -173,6 +210,7 @@ class FakeQueue:
             sent_at=message.sent_at,
             body=message.body,
             attributes=message.attributes,
+            group_id=message.group,
         )
 
     def _of(self, receipt: str) -> _Stored | None:

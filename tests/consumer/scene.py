@@ -2,7 +2,7 @@
 
 import json
 import time
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence, Set
 from contextlib import asynccontextmanager
 from typing import Any
 from uuid import UUID, uuid4
@@ -19,6 +19,7 @@ from outboxd.adapters.receive_counts import ReceiveCounts
 from outboxd.channels.mailbox import open_mailbox
 from outboxd.channels.protocol import (
     Address,
+    Alone,
     Drain,
     ExtenderUp,
     Forget,
@@ -27,9 +28,10 @@ from outboxd.channels.protocol import (
     Message,
     Ready,
     Settled,
+    Suspect,
 )
 from outboxd.core.clock import boottime
-from outboxd.core.errors import DrainOverrun, OutageKind, Unavailable
+from outboxd.core.errors import DrainOverrun, HandlerOverran, OutageKind, Unavailable
 from outboxd.core.messages import ReceivedMessage
 from outboxd.core.outcomes import DeadLetter, DeadReason
 from outboxd.core.retry import Backoff
@@ -39,6 +41,7 @@ from outboxd.ports.handling import HandlerRunner
 from outboxd.ports.inbox import Inbox, Standing
 from outboxd.ports.progress import Progress
 from outboxd.ports.queue import Depth
+from outboxd.ports.suspects import Suspicion
 from tests.consumer.fake_queue import FakeQueue
 
 OWNER = Address("consumer:orders/1", 1)
@@ -50,6 +53,8 @@ QUICK = Timing(
     last_word_seconds=0.05,
     orphan_seconds=0.5,
     sample_seconds=0.05,
+    overdue_look_seconds=0.02,
+    retire_seconds=2.0,
     receive_backoff=Backoff(first_seconds=0.01, cap_seconds=0.02),
     fatal_backoff=Backoff(first_seconds=0.01, cap_seconds=0.02),
     settle_backoff=Backoff(first_seconds=0.01, cap_seconds=0.05),
@@ -89,7 +94,8 @@ def handler_settings(name: str, **changes: Any) -> HandlerSettings:
 def loaded(function: Callable[..., Any], name: str = "", **changes: Any) -> LoadedHandler:
     """A function as a handler, without a configuration file."""
     settings = handler_settings(name or getattr(function, "__name__", "handler"), **changes)
-    return LoadedHandler(settings, function, inspect_handler(function, settings.inbox))
+    signature = inspect_handler(function, settings.inbox, settings.batch)
+    return LoadedHandler(settings, function, signature)
 
 
 def queue_settings(handlers: Sequence[LoadedHandler], **changes: Any) -> QueueSettings:
@@ -156,6 +162,8 @@ class Observed:
 class FakeInbox:
     """Remembers in memory what PostgreSQL would; `away` makes every question an outage."""
 
+    remembers = True
+
     def __init__(self) -> None:
         self.away = False
         self.attempts: dict[tuple[UUID, str], int] = {}
@@ -187,9 +195,46 @@ class FakeInbox:
         self._ask()
         self.buried[event_id, handler, message.message_id] = letter
 
+    async def tried(
+        self, handler: str, deliveries: Sequence[tuple[UUID, ReceivedMessage]]
+    ) -> Set[UUID]:
+        self._ask()
+        return {event for event, _ in deliveries if (event, handler) in self.attempts}
+
     async def ping(self) -> None:
         self.pings += 1
         self._ask()
+
+    def _ask(self) -> None:
+        if self.away:
+            raise Unavailable("no database")
+
+
+class FakeSuspects:
+    """The table of suspects, in memory; `away` makes every question an outage."""
+
+    def __init__(self) -> None:
+        self.away = False
+        self.known: dict[str, Suspicion] = {}
+        self.recorded: list[Suspect] = []
+
+    async def record(self, suspects: Sequence[Suspect]) -> None:
+        self._ask()
+        self.recorded += suspects
+        for suspect in suspects:
+            before = self.known.get(suspect.message_id, Suspicion(0, ""))
+            crashes = before.crashes_alone + suspect.alone
+            self.known[suspect.message_id] = Suspicion(crashes, suspect.reason)
+
+    async def look_up(self, messages: Sequence[ReceivedMessage]) -> Mapping[str, Suspicion]:
+        self._ask()
+        ids = {message.message_id for message in messages}
+        return {i: suspicion for i, suspicion in self.known.items() if i in ids}
+
+    async def cleared(self, message_ids: Sequence[str]) -> None:
+        self._ask()
+        for message_id in message_ids:
+            self.known.pop(message_id, None)
 
     def _ask(self) -> None:
         if self.away:
@@ -224,7 +269,7 @@ class Extender:
     def _note(self, message: Message) -> None:
         """In the queue's history, so that the order of the two can be seen."""
         match message:
-            case Hold() | Forget() | Settled():
+            case Hold() | Alone() | Forget() | Settled():
                 self._pool.queue.history.append(type(message).__name__)
             case _:
                 pass
@@ -254,12 +299,15 @@ class Pool:
         inbox: Inbox,
         timing: Timing,
         clock: Callable[[], float],
+        suspects: FakeSuspects,
+        inherited: Sequence[Suspect],
     ) -> None:
         self.queue = queue
         self.observed = Observed()
         self.progress = Progress()
         self.finished = anyio.Event()
         self.overran = False
+        self.hung = ""
         self.mailbox, self.counterpart = open_mailbox()
         self.extender = Extender(self)
         self.consumer = Consumer(
@@ -270,6 +318,8 @@ class Pool:
             queue=queue,
             runner=runner,
             inbox=inbox,
+            suspects=suspects,
+            inherited=inherited,
             progress=self.progress,
             observer=self.observed,
             timing=timing,
@@ -283,6 +333,8 @@ class Pool:
             await self.consumer.run()
         except DrainOverrun:
             self.overran = True
+        except HandlerOverran as error:
+            self.hung = str(error)
         self.finished.set()
 
     async def sees(self, fact: str) -> None:
@@ -308,16 +360,26 @@ async def a_pool(
     timing: Timing = QUICK,
     clock: Callable[[], float] = boottime,
     extender_up: bool = True,
+    suspects: FakeSuspects | None = None,
+    inherited: Sequence[Suspect] = (),
     **changes: Any,
 ) -> AsyncIterator[Pool]:
     """A pool that runs within the block, and is drained at its end."""
     settings = queue_settings(handlers, **changes)
-    queue = queue or FakeQueue(clock, settings.visibility_seconds)
-    if inbox is None:
-        inbox = ReceiveCounts() if database is None else database.inbox
+    queue = queue or FakeQueue(clock, settings.visibility_seconds, name=settings.queue_name or "")
+    memory: Inbox = ReceiveCounts() if database is None else database.inbox
     if runner is None:
         runner = Runner(handlers, concurrency=settings.concurrency, database=database)
-    pool = Pool(queue, settings, runner, inbox, timing, clock)
+    pool = Pool(
+        queue,
+        settings,
+        runner,
+        inbox or memory,
+        timing,
+        clock,
+        suspects or FakeSuspects(),
+        inherited,
+    )
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(pool.extender.run)
         tasks.start_soon(pool.run)

@@ -1,5 +1,6 @@
 """A bug of outboxd's own hurts one message, not the pool."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -10,12 +11,15 @@ from outboxd.core.judging import Ending, Returned
 from outboxd.core.messages import ReceivedMessage
 from outboxd.core.outcomes import Done
 from outboxd.ports.consumer_observer import Processed
-from outboxd.ports.handling import Call
+from outboxd.ports.handling import BatchEnding, Call
 from tests.consumer.scene import a_pool, event_body, eventually, loaded
 
 
 class BuggyRunner:
     """Raises where it promised to return an ending."""
+
+    async def run_batch(self, handler: str, calls: Sequence[Call]) -> BatchEnding:
+        raise NotImplementedError
 
     def interruptible(self, handler: str) -> bool:
         return True

@@ -17,6 +17,7 @@ from outboxd.channels.protocol import (
     Settled,
 )
 from outboxd.core.errors import OutageKind, Unavailable
+from outboxd.core.settings import BackoffSettings
 from outboxd.ports.consumer_observer import Processed
 from outboxd.ports.queue import Refusal
 from tests.consumer.fake_queue import FakeQueue
@@ -186,7 +187,7 @@ async def test_slots_never_leak_under_random_errors() -> None:
         inbox=FakeInbox(),
         concurrency=10,
         max_attempts=100,
-        backoff_first_seconds=0.001,
+        backoff=BackoffSettings(first_seconds=0.001),
     ) as pool:
         for _ in range(500):
             queue.send(event_body())
@@ -327,8 +328,7 @@ async def test_a_backoff_never_reaches_beyond_twelve_hours_after_the_receive() -
         loaded(takes_eleven_hours, timeout_seconds=43200),
         clock=lambda: now,
         visibility_seconds=43200,
-        backoff_first_seconds=10_000,
-        backoff_cap_seconds=43_200,
+        backoff=BackoffSettings(first_seconds=10_000, cap_seconds=43_200),
     ) as pool:
         pool.queue.send(event_body())
         await pool.sees("hid m1 for 3600 s")

@@ -27,7 +27,7 @@ WRITE = "INSERT INTO ledger VALUES (%s, %s)"
 async def opened(database: str) -> AsyncIterator[ConsumerDatabase]:
     with psycopg.connect(database, autocommit=True) as connection:
         connection.execute("CREATE TABLE ledger (event_id uuid, note text)")
-    async with consumer_database(DatabaseSettings(url=database), "test") as opened:
+    async with consumer_database(DatabaseSettings(url=database), "test", "orders") as opened:
         yield opened
 
 

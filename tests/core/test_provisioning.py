@@ -2,16 +2,22 @@
 
 import json
 
-from outboxd.core.provisioning import Action, Change, plan, wanted_queues
+import pytest
+
+from outboxd.core.provisioning import Action, Change, TypeConflict, plan, wanted_queues
 from outboxd.core.settings import QueueSettings, Settings
 
 SETTINGS = Settings(queues={"orders": QueueSettings(visibility_seconds=45)})
 
 
+FIFO = Settings(queues={"orders": QueueSettings(queue_name="orders.fifo")})
+
+
 def attributes_of(settings: Settings) -> dict[str, dict[str, str]]:
     """What SQS would answer once everything is as wanted."""
     return {
-        queue.name: queue.attributes
+        queue.name: queue.created_with
+        | queue.attributes
         | (
             {}
             if queue.dead_letter is None
@@ -121,3 +127,42 @@ def test_a_shorter_retention_is_known_to_lose_messages() -> None:
 
     assert orders.shortens_retention
     assert not letters.shortens_retention
+
+
+def test_fifo_queues_are_created_as_such_and_for_high_throughput() -> None:
+    letters, orders = plan(wanted_queues(FIFO), {})
+
+    assert [letters.queue.name, orders.queue.name] == ["orders-dlq.fifo", "orders.fifo"]
+    for step in (letters, orders):
+        assert step.changes[:3] == (
+            Change(attribute="FifoQueue", old=None, new="true"),
+            Change(attribute="DeduplicationScope", old=None, new="messageGroup"),
+            Change(attribute="FifoThroughputLimit", old=None, new="perMessageGroupId"),
+        )
+
+
+def test_the_deduplication_of_a_fifo_queue_that_exists_is_left_alone() -> None:
+    existing = attributes_of(FIFO)
+    existing["orders.fifo"]["DeduplicationScope"] = "queue"
+    existing["orders.fifo"]["FifoThroughputLimit"] = "perQueue"
+
+    steps = plan(wanted_queues(FIFO), existing)
+
+    assert [step.action for step in steps] == [Action.UNCHANGED, Action.UNCHANGED]
+
+
+@pytest.mark.parametrize(
+    ("settings", "name", "fifo", "words"),
+    [
+        (FIFO, "orders.fifo", None, "is a standard queue, where the configuration needs a FIFO"),
+        (FIFO, "orders-dlq.fifo", "false", "is a standard queue"),
+        (SETTINGS, "orders", "true", "is a FIFO queue, where the configuration needs a standard"),
+    ],
+)
+def test_a_queue_of_the_other_type_is_told_before_anything_is_done(
+    settings: Settings, name: str, fifo: str | None, words: str
+) -> None:
+    existing = {name: {} if fifo is None else {"FifoQueue": fifo}}
+
+    with pytest.raises(TypeConflict, match=f"queue {name} exists and {words}"):
+        plan(wanted_queues(settings), existing)

@@ -23,7 +23,9 @@ from outboxd.core.redrive import (
     UNREADABLE,
     Blamed,
     Comebacks,
+    Entry,
     Selection,
+    in_turns,
     read_letter,
     redriven,
 )
@@ -102,7 +104,7 @@ def test_an_attribute_that_outboxd_did_not_write_is_unreadable(value: str | byte
 def test_a_redriven_message_is_the_original_and_a_count(original: dict[str, Attribute]) -> None:
     message = a_message(attributes=dict(list(original.items())[: MAX_ATTRIBUTES - 1]))
 
-    letter = redriven(buried(message))
+    letter = redriven(buried(message), "orders")
 
     assert letter.body == message.body
     assert letter.attributes == {**message.attributes, REDRIVEN: Attribute("Number", "1")}
@@ -116,7 +118,7 @@ def test_a_redriven_message_keeps_the_limits_of_sqs(
     message = a_message(body, original)
     before = letter_bytes(Letter(body, original))
 
-    letter = redriven(message)
+    letter = redriven(message, "orders")
 
     assert len(letter.attributes) <= MAX_ATTRIBUTES
     assert letter_bytes(letter) <= max(before, MAX_MESSAGE_BYTES)
@@ -126,7 +128,7 @@ def test_a_redriven_message_keeps_the_limits_of_sqs(
 def test_redrives_are_counted() -> None:
     message = a_message()
     for times in (1, 2, 3):
-        letter = redriven(buried(message))
+        letter = redriven(buried(message), "orders")
         assert letter.attributes[REDRIVEN].value == str(times)
         message = received(letter)
 
@@ -135,7 +137,7 @@ def test_redrives_are_counted() -> None:
 def test_a_count_that_is_none_starts_anew(value: str | bytes) -> None:
     message = a_message(attributes={REDRIVEN: Attribute("Number", value)})
 
-    assert redriven(message).attributes[REDRIVEN].value == "1"
+    assert redriven(message, "orders").attributes[REDRIVEN].value == "1"
 
 
 @pytest.mark.parametrize(
@@ -162,7 +164,7 @@ def test_a_letter_that_was_just_sent_is_known_when_it_is_back() -> None:
     comebacks = Comebacks()
     letter = buried(a_message())
     assert not comebacks.knows(read_letter(letter))
-    sent = redriven(letter)
+    sent = redriven(letter, "orders")
     comebacks.note(sent)
 
     assert comebacks.knows(read_letter(buried(received(sent))))
@@ -173,8 +175,51 @@ def test_a_letter_that_was_just_sent_is_known_when_it_is_back() -> None:
 def test_a_letter_without_room_for_the_count_is_known_by_its_body() -> None:
     comebacks = Comebacks()
     full = a_message(attributes={f"a{n}": Attribute("String", "x") for n in range(MAX_ATTRIBUTES)})
-    sent = redriven(full)
+    sent = redriven(full, "orders")
     assert REDRIVEN not in sent.attributes
     comebacks.note(sent)
 
     assert comebacks.knows(read_letter(buried(received(sent))))
+
+
+def test_a_fifo_queue_gets_the_group_and_an_id_of_the_letters_own() -> None:
+    first = redriven(a_message(id="L1"), "orders.fifo")
+    again = redriven(a_message(id="L1"), "orders.fifo")
+    second_episode = redriven(a_message(id="L2"), "orders.fifo")
+
+    assert first.group_id == "tenant-1"
+    assert first.deduplication_id == again.deduplication_id == "redrive-L1"
+    assert second_episode.deduplication_id == "redrive-L2"
+
+
+def test_a_standard_queue_gets_the_group_and_no_id() -> None:
+    letter = redriven(a_message(), "orders")
+
+    assert (letter.group_id, letter.deduplication_id) == ("tenant-1", None)
+
+
+def entries_of(groups: str) -> list[Entry]:
+    return [
+        read_letter(msgspec.structs.replace(a_message(id=f"L{n}"), group_id=group))
+        for n, group in enumerate(groups)
+    ]
+
+
+def test_a_standard_queue_gets_all_letters_at_once() -> None:
+    entries = entries_of("aab")
+
+    assert in_turns(entries, "orders") == [entries]
+
+
+@given(st.text("abc", max_size=10))
+def test_a_fifo_queue_gets_one_letter_of_each_group_in_a_call_in_order(groups: str) -> None:
+    entries = entries_of(groups)
+
+    turns = in_turns(entries, "orders.fifo")
+
+    assert len(turns) == max((groups.count(group) for group in groups), default=0)
+    for turn in turns:
+        assert len({entry.message.group_id for entry in turn}) == len(turn)
+    for group in groups:
+        mine = [entry for entry in entries if entry.message.group_id == group]
+        assert [e for turn in turns for e in turn if e.message.group_id == group] == mine

@@ -7,6 +7,7 @@ import pytest
 
 from outboxd.core.settings import (
     AwsSettings,
+    BackoffSettings,
     DatabaseSettings,
     HandlerSettings,
     QueueSettings,
@@ -20,6 +21,7 @@ from outboxd.core.settings_rules import broken_rules
 S = TypeVar("S", bound=msgspec.Struct)
 
 HANDLER = HandlerSettings(event="order.*", handler="shop:ship", name="shop.ship")
+BATCHED = HandlerSettings(event="order.*", handler="shop:count", name="shop.count", batch=10)
 QUEUE = QueueSettings(handlers=(HANDLER,))
 ROUTE = RouteSettings(events="*", to=("sqs:orders",))
 RELAY = RelaySettings(routes=(ROUTE,))
@@ -54,6 +56,18 @@ def with_url(url: str) -> Settings:
     return changed(GOOD, database=DatabaseSettings(url=url))
 
 
+def with_handler(**settings: Any) -> Settings:
+    return with_queue(handlers=(changed(HANDLER, **settings),))
+
+
+def fifo_table(**settings: Any) -> Settings:
+    """A table whose own name is that of a FIFO queue, and a route to it."""
+    return changed(
+        with_relay(routes=(changed(ROUTE, to=("sqs:orders.fifo",)),)),
+        queues={"orders.fifo": changed(QUEUE, **settings)},
+    )
+
+
 def two_queues(first: dict[str, Any], second: dict[str, Any]) -> Settings:
     other = changed(HANDLER, name="shop.other")
     return changed(
@@ -81,6 +95,18 @@ def test_the_defaults_go_together() -> None:
         with_queue(max_attempts=25),
         with_queue(retention_days=14.0),
         with_queue(dead_letter="letters"),
+        with_queue(queue_name="orders.fifo", dead_letter="letters.fifo"),
+        with_queue(queue_name="q" * 71 + ".fifo"),
+        # A dead letter of a FIFO queue is as old as its stay there.
+        with_queue(queue_name="orders.fifo", retention_days=14.0, dead_letter_retention_days=1.0),
+        with_handler(backoff=BackoffSettings(first_seconds=0.1, cap_seconds=0.2)),
+        with_handler(backoff=BackoffSettings(cap_seconds=1, delays_seconds=(1, 60))),
+        with_queue(handlers=(BATCHED,)),
+        with_queue(handlers=(changed(BATCHED, inbox="off"), changed(HANDLER, event="payment.*"))),
+        with_queue(
+            queue_name="orders.fifo",
+            handlers=(changed(BATCHED, batch=1, inbox="own"), changed(HANDLER, event="order.paid")),
+        ),
         with_relay(renew_seconds=3.75),
         with_url("postgres://user:p%40ss@db1:5432,db2/shop?sslmode=require"),
         with_url("host=db dbname=shop password='a b'"),
@@ -173,9 +199,14 @@ def test_what_works_is_allowed(settings: Settings) -> None:
         ),
         (with_queue(visibility_seconds=4), "[queues.orders] visibility_seconds:", "half of it"),
         (
-            with_queue(backoff_first_seconds=301),
-            "[queues.orders] backoff_first_seconds:",
-            "above backoff_cap_seconds (300)",
+            with_queue(backoff=BackoffSettings(first_seconds=301)),
+            "[queues.orders] backoff:",
+            "first_seconds (301) is above cap_seconds (300)",
+        ),
+        (
+            with_handler(backoff=BackoffSettings(cap_seconds=1)),
+            "[[queues.orders.handlers]] #1 (shop.ship) backoff:",
+            "first_seconds (2) is above cap_seconds (1)",
         ),
         (with_queue(max_attempts=26), "[queues.orders] max_receive_count:", "(104)"),
         (
@@ -188,9 +219,64 @@ def test_what_works_is_allowed(settings: Settings) -> None:
             "[queues.orders] dead_letter_retention_days:",
             "keeps the age",
         ),
-        (with_queue(queue_name="orders.fifo"), "[queues.orders]:", "FIFO queues"),
-        (with_queue(dead_letter="orders-dlq.fifo"), "[queues.orders]:", "FIFO queues"),
+        (
+            with_queue(queue_name="orders.fifo", dead_letter="letters"),
+            "[queues.orders] dead_letter:",
+            '"letters" is a standard queue, but "orders.fifo" is a FIFO queue',
+        ),
+        (
+            with_queue(dead_letter="orders-dlq.fifo"),
+            "[queues.orders] dead_letter:",
+            '"orders-dlq.fifo" is a FIFO queue, but "orders" is a standard queue',
+        ),
+        (
+            fifo_table(dead_letter="letters"),
+            '[queues."orders.fifo"] dead_letter:',
+            'name one that ends in ".fifo"',
+        ),
+        (
+            fifo_table(queue_name="orders", dead_letter="letters.fifo"),
+            '[queues."orders.fifo"] dead_letter:',
+            'name one without ".fifo"',
+        ),
         (with_queue(queue_name="q" * 80), "[queues.orders] dead_letter:", "80 characters"),
+        (
+            with_queue(queue_name="q" * 72 + ".fifo"),
+            "[queues.orders] dead_letter:",
+            "80 characters",
+        ),
+        (
+            with_queue(queue_name="orders.fifo", handlers=(changed(BATCHED, event="*"),)),
+            "[[queues.orders.handlers]] #1 (shop.count) batch:",
+            '"orders.fifo" is a FIFO queue',
+        ),
+        (
+            with_queue(handlers=(BATCHED,), concurrency=9),
+            "[[queues.orders.handlers]] #1 (shop.count) batch:",
+            "10 is above the queue's concurrency (9)",
+        ),
+        (
+            with_queue(handlers=(changed(BATCHED, inbox="after"),)),
+            "[[queues.orders.handlers]] #1 (shop.count) batch:",
+            'inbox = "after" marks each event by itself',
+        ),
+        (
+            with_queue(handlers=(changed(BATCHED, inbox="own"),)),
+            "[[queues.orders.handlers]] #1 (shop.count) batch:",
+            'inbox = "own" marks each event by itself',
+        ),
+        (
+            with_queue(handlers=(HANDLER, changed(BATCHED, event="*.paid"))),
+            "[[queues.orders.handlers]] #2 (shop.count) batch:",
+            'handler "shop.ship" may get the same events ("order.*" and "*.paid")',
+        ),
+        (
+            changed(
+                with_queue(handlers=(changed(HANDLER, inbox="own"),)), database=None, relay=None
+            ),
+            "[database]: missing",
+            "keeps its inbox there",
+        ),
         (with_queue(dead_letter="orders"), "[queues.orders] dead_letter:", "circle forever"),
         (
             two_queues({}, {"queue_name": "orders"}),
@@ -232,10 +318,22 @@ def test_dead_letters_that_circle_are_told_for_each_queue() -> None:
     assert len([problem for problem in problems if "circle forever" in problem]) == 2
 
 
-def test_a_fifo_table_is_refused_before_anything_derived_from_it() -> None:
-    settings = changed(GOOD, relay=None, queues={"orders.fifo": QUEUE})
-
-    assert any("FIFO queues" in problem for problem in broken_rules(settings))
+@pytest.mark.parametrize(
+    ("settings", "table", "names"),
+    [
+        (with_queue(), "orders", ("orders", "orders-dlq")),
+        (with_queue(queue_name="shop.fifo"), "orders", ("shop.fifo", "shop-dlq.fifo")),
+        (with_queue(queue_name="shop", dead_letter="x"), "orders", ("shop", "x")),
+        (fifo_table(), "orders.fifo", ("orders.fifo", "orders-dlq.fifo")),
+        (fifo_table(queue_name="orders"), "orders.fifo", ("orders", "orders-dlq")),
+        (fifo_table(dead_letter="x.fifo"), "orders.fifo", ("orders.fifo", "x.fifo")),
+    ],
+)
+def test_the_default_dead_letter_queue_is_of_the_type_of_its_queue(
+    settings: Settings, table: str, names: tuple[str, str]
+) -> None:
+    assert (settings.sqs_queue_name(table), settings.dead_letter_name(table)) == names
+    assert broken_rules(settings) == []
 
 
 def test_all_broken_rules_are_told_at_once() -> None:

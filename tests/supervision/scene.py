@@ -3,13 +3,17 @@
 import functools
 from collections.abc import Callable
 from pathlib import Path
+from typing import cast
+from uuid import UUID
 
 import anyio
+from anyio.abc import SocketStream
 
-from outboxd.channels.protocol import Heartbeat
+from outboxd.channels.protocol import Address, Heartbeat, Message, Welcome
 from outboxd.core.children import ChildSpec, Kind, Slot
 from outboxd.core.exit_codes import ExitCode
 from outboxd.core.settings import Settings, SupervisorSettings
+from outboxd.supervision.link import Link
 from outboxd.supervision.metrics import MetricsBook
 from outboxd.supervision.observing import Direction, RestartReason, State
 from outboxd.supervision.process import Spawn, spawn
@@ -64,6 +68,9 @@ class Facts:
     def heartbeat(self, child: str, heartbeat: Heartbeat) -> None:
         self._tell(f"{child} heartbeat")
 
+    def queue_paused(self, queue: str, paused: bool) -> None:
+        self._tell(f"{queue} {'paused' if paused else 'resumed'}")
+
     def ready(self, ready: bool) -> None:
         self._tell("ready" if ready else "not ready")
 
@@ -106,3 +113,20 @@ class Run:
 
     async def __call__(self) -> None:
         self.code = await self._supervisor.run(anyio.sleep_forever)
+
+
+class Heard(Link):
+    """A link that remembers what was told; it has no process behind it."""
+
+    def __init__(self, name: str) -> None:
+        nobody = cast("SocketStream", None)  # nothing is ever written to it
+        super().__init__(Address(name, 1), nobody, lambda: None, lambda: None)
+        self.close()
+        self.heard: list[Message] = []
+
+    def tell(self, message: Message) -> None:
+        self.heard.append(message)
+
+
+def a_welcome(address: Address) -> Welcome:
+    return Welcome(Settings(), address, UUID(int=1))

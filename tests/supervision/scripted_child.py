@@ -14,6 +14,7 @@ from anyio.abc import UNIXSocketStream
 
 from outboxd.channels.bridge import FrameReader, frame
 from outboxd.channels.protocol import (
+    Alone,
     Bye,
     Drain,
     Forget,
@@ -26,6 +27,7 @@ from outboxd.channels.protocol import (
     Welcome,
 )
 from outboxd.core.children import Slot
+from outboxd.core.exit_codes import ExitCode
 
 HEARTBEAT = Heartbeat(0.0, 0, None, None, 1, 0.0, 3, 1)
 HEARTBEATS = {
@@ -44,6 +46,8 @@ async def main(name: str, fd: int) -> int:
     match behaviour:
         case "never_ready":
             return 1
+        case "dies_of_work" if welcome.address.incarnation in (2, 3):
+            os.kill(os.getpid(), signal.SIGKILL)
         case "slow_start":
             await anyio.sleep(60)
         case "refuses":
@@ -66,6 +70,23 @@ async def main(name: str, fd: int) -> int:
             await stream.send(frame(Forget(welcome.address, (1,), 5)))
             if welcome.address.incarnation == 1:
                 os.kill(os.getpid(), signal.SIGKILL)
+        case "dies_of_work" | "dies_of_work_alone" if welcome.address.incarnation == 1:
+            await work_on_three(stream, welcome, alone=behaviour.endswith("alone"))
+            os.kill(os.getpid(), signal.SIGKILL)
+        case "works_and_is_deaf":
+            await work_on_three(stream, welcome, alone=False)
+            behaviour = "deaf"
+        case "retires" if welcome.address.incarnation <= 9:
+            await work_on_three(stream, welcome, alone=False)
+            await stream.send(frame(Bye("a handler was over its time")))
+            return ExitCode.HANDLER_TIMEOUT
+        case "retires_at_the_drain":
+            while not isinstance(await reader.read(), Drain):
+                pass
+            await stream.send(frame(Bye("a handler was over its time")))
+            return ExitCode.HANDLER_TIMEOUT
+        case "ends_like_a_timeout":
+            return ExitCode.HANDLER_TIMEOUT
         case _:
             pass
     async with anyio.create_task_group() as tasks:
@@ -78,12 +99,23 @@ async def main(name: str, fd: int) -> int:
                     tasks.cancel_scope.cancel()
                     break
                 case OwnerGone(owner=owner):
-                    await stream.send(frame(Settled(owner, (1,))))
+                    await stream.send(frame(Settled(owner, (1, 2, 3))))
                 case _:
                     pass
         tasks.cancel_scope.cancel()
     await stream.send(frame(Bye("drained")))
     return 0
+
+
+async def work_on_three(stream: UNIXSocketStream, welcome: Welcome, *, alone: bool) -> None:
+    """Hold m-1 to m-3; the handlers of m-1 have ended, and m-3 may be the only one that runs."""
+    leases = tuple(
+        Lease(number, "work", f"m-{number}", "handle", 0.0, 300, 900.0) for number in (1, 2, 3)
+    )
+    await stream.send(frame(Hold(welcome.address, leases)))
+    await stream.send(frame(Forget(welcome.address, (1,), 5)))
+    if alone:
+        await stream.send(frame(Alone(welcome.address, 3)))
 
 
 async def beat(stream: UNIXSocketStream, heartbeat: Heartbeat) -> None:

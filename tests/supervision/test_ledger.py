@@ -1,5 +1,6 @@
 from typing import assert_never
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -7,10 +8,12 @@ from outboxd.channels.protocol import (
     MAX_FRAME_BYTES,
     NO_ANSWER,
     Address,
+    Alone,
     Forget,
     Hold,
     Lease,
     Settled,
+    Suspect,
     encode,
 )
 from outboxd.supervision.ledger import Ledger
@@ -71,6 +74,65 @@ def test_forgetting_and_settling_what_was_never_held_leaves_no_trace() -> None:
 
     assert ledger.owners() == ()
     assert ledger.forgotten_by(ORDERS) == frozenset()
+
+
+def a_suspect(token: int, *, alone: bool = False) -> Suspect:
+    return Suspect("orders", f"m-{token}", alone, "signal")
+
+
+def test_suspects_are_the_messages_that_were_still_in_work() -> None:
+    ledger = Ledger()
+    ledger.saw(Hold(ORDERS, (a_lease(1), a_lease(2), a_lease(3), a_lease(4))))
+    ledger.saw(Hold(SUCCESSOR, (a_lease(5),)))
+    ledger.saw(Forget(ORDERS, (2,), 1))
+    ledger.saw(Settled(ORDERS, (3,)))
+
+    assert ledger.suspects_of(ORDERS, "signal") == (a_suspect(1), a_suspect(4))
+
+
+def test_a_message_that_ran_alone_is_the_only_suspect() -> None:
+    ledger = Ledger()
+    ledger.saw(Hold(ORDERS, (a_lease(1), a_lease(2), a_lease(3))))
+    ledger.saw(Alone(ORDERS, 2))
+
+    assert ledger.suspects_of(ORDERS, "signal") == (a_suspect(2, alone=True),)
+
+
+@pytest.mark.parametrize("end", [Forget(ORDERS, (2,), 1), Settled(ORDERS, (2,))])
+def test_a_run_alone_that_is_over_says_nothing_about_the_next_death(end: Forget | Settled) -> None:
+    ledger = Ledger()
+    ledger.saw(Hold(ORDERS, (a_lease(1), a_lease(2))))
+    ledger.saw(Alone(ORDERS, 2))
+    ledger.saw(end)
+
+    assert ledger.suspects_of(ORDERS, "signal") == (a_suspect(1),)
+
+
+def test_of_two_runs_alone_the_later_one_counts() -> None:
+    ledger = Ledger()
+    ledger.saw(Hold(ORDERS, (a_lease(1), a_lease(2))))
+    ledger.saw(Alone(ORDERS, 1))
+    ledger.saw(Alone(ORDERS, 2))
+
+    assert ledger.suspects_of(ORDERS, "signal") == (a_suspect(2, alone=True),)
+
+
+def test_a_run_alone_of_what_is_not_held_leaves_no_trace() -> None:
+    ledger = Ledger()
+    ledger.saw(Alone(ORDERS, 1))
+    ledger.saw(Hold(ORDERS, (a_lease(1), a_lease(2))))
+
+    assert ledger.suspects_of(ORDERS, "signal") == (a_suspect(1), a_suspect(2))
+
+
+def test_what_the_dead_were_suspected_of_goes_with_their_leases() -> None:
+    ledger = Ledger()
+    ledger.saw(Hold(ORDERS, (a_lease(1),)))
+    ledger.saw(Alone(ORDERS, 1))
+    ledger.saw(Settled(ORDERS, (1,)))
+    ledger.saw(Hold(ORDERS, (a_lease(1),)))
+
+    assert ledger.suspects_of(ORDERS, "signal") == (a_suspect(1),)
 
 
 def test_a_replay_never_exceeds_the_frame_limit() -> None:

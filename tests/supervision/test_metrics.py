@@ -253,6 +253,7 @@ def observed(metrics: SupervisorObserver) -> None:
     metrics.frame_passed(ORDERS, "to_child")
     metrics.frames_queued(ORDERS, 3)
     metrics.frame_dropped(ORDERS, "from_child")
+    metrics.queue_paused("orders", True)
     metrics.stopping()
 
 
@@ -291,10 +292,26 @@ def test_the_supervisors_metrics_and_the_childrens_are_one_readable_exposition(
     assert lines["outboxd_child_cpu_seconds_total", of_child] == 2.5
     assert lines["outboxd_child_resident_memory_bytes", of_child] == 40_000_000
     assert lines["outboxd_child_start_time_seconds", of_child] == 1000
+    assert lines["outboxd_queue_paused", ("queue", "orders")] == 1
     assert lines["outboxd_supervisor_loop_lag_seconds",] == 0.4
     assert lines["outboxd_ready",] == 0
     assert lines["outboxd_shutdown_in_progress",] == 1
     assert lines["outboxd_handled_total", ("queue", 'or"d\\ers\n')] == 5
+
+
+def test_a_pause_and_every_reason_of_a_restart_are_there_before_they_happen() -> None:
+    own = SupervisorMetrics([(ORDERS, Kind.CONSUMER), ("relay", Kind.RELAY)])
+
+    value = own.registry.get_sample_value
+    assert value("outboxd_queue_paused", {"queue": "orders"}) == 0
+    assert value("outboxd_queue_paused", {"queue": ""}) is None, "the relay has no queue"
+    for reason in RestartReason:
+        labels = {"child": ORDERS, "reason": reason.value}
+        assert value("outboxd_child_restarts_total", labels) == 0
+
+    own.queue_paused("orders", True)
+    own.queue_paused("orders", False)
+    assert value("outboxd_queue_paused", {"queue": "orders"}) == 0
 
 
 steps = st.lists(

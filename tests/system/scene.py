@@ -53,12 +53,12 @@ events = "*"
 to = ["sqs:work"]
 
 [queues.work]
+queue_name = "{queue_name}"
 concurrency = {concurrency}
 visibility_seconds = {visibility}
 wait_seconds = 1
-max_attempts = 3
-backoff_first_seconds = 0.1
-backoff_cap_seconds = 1
+max_attempts = {max_attempts}
+backoff = {{ first_seconds = 0.1, cap_seconds = 1 }}
 {handlers}
 """
 
@@ -96,6 +96,8 @@ class Scene:
         concurrency: int = 10,
         grace: float = 8,
         port: int = 0,
+        fifo: bool = False,
+        max_attempts: int = 3,
     ) -> Settings:
         """Write the configuration, create the queues and the table of effects."""
         path = self.configuration
@@ -108,6 +110,8 @@ class Scene:
                 grace=grace,
                 concurrency=concurrency,
                 visibility=visibility,
+                queue_name="work.fifo" if fifo else "work",
+                max_attempts=max_attempts,
                 handlers="".join(handlers),
             )
         )
@@ -141,8 +145,10 @@ class Scene:
         with closing(psycopg.connect(self.dsn, autocommit=True)) as connection:
             yield connection
 
-    def publish(self, type: str, count: int = 1, **payload: Any) -> list[str]:
-        """Commit events, each of an aggregate of its own; their ids."""
+    def publish(
+        self, type: str, count: int = 1, aggregate: str | None = None, **payload: Any
+    ) -> list[str]:
+        """Commit events, each of an aggregate of its own unless one is named; their ids."""
         with psycopg.connect(self.dsn) as connection:
             return [
                 str(
@@ -151,7 +157,7 @@ class Scene:
                         NewEvent(
                             type=type,
                             aggregate_type="test",
-                            aggregate_id=f"{type}-{number}-{time.time_ns()}",
+                            aggregate_id=aggregate or f"{type}-{number}-{time.time_ns()}",
                             payload=payload,
                         ),
                     )
@@ -163,7 +169,7 @@ class Scene:
         """Put a message into the queue past the outbox."""
         client = sqs_client(self.settings.aws, connections=1)
         with closing(client):
-            url = client.get_queue_url(QueueName="work")["QueueUrl"]
+            url = client.get_queue_url(QueueName=self.settings.sqs_queue_name("work"))["QueueUrl"]
             client.send_message(QueueUrl=url, MessageBody=body)
 
     def effects(self, handler: str) -> list[str]:
@@ -173,6 +179,9 @@ class Scene:
                 "SELECT event_id FROM public.effects WHERE handler = %s", [handler]
             ).fetchall()
         return [str(row[0]) for row in rows]
+
+    def visible(self) -> int:
+        return Queues(self.settings).depths()["work"].visible
 
     def messages_left(self) -> int:
         depth = Queues(self.settings).depths()["work"]
@@ -186,7 +195,7 @@ class Scene:
         client = sqs_client(self.settings.aws, connections=1)
         found = []
         with closing(client):
-            url = client.get_queue_url(QueueName="work-dlq")["QueueUrl"]
+            url = client.get_queue_url(QueueName=self.settings.dead_letter_name("work"))["QueueUrl"]
             while messages := client.receive_message(
                 QueueUrl=url, MaxNumberOfMessages=10, MessageAttributeNames=["All"]
             ).get("Messages"):
@@ -194,6 +203,15 @@ class Scene:
                     told = json.loads(message["MessageAttributes"]["outboxd"]["StringValue"])
                     found.append({**told, "body": message["Body"]})
         return found
+
+    def attempts(self) -> int:
+        """All failed attempts that are on record."""
+        with self.database() as connection:
+            row = connection.execute(
+                "SELECT coalesce(sum(attempts), 0) FROM outboxd.handler_failures"
+            ).fetchone()
+        assert row is not None
+        return int(row[0])
 
     def metric(self, name: str, **labels: str) -> float:
         """The sum of a metric's samples that have these labels."""

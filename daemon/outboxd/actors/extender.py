@@ -16,6 +16,7 @@ from outboxd.actors.visibility_calls import VisibilityCalls
 from outboxd.channels.mailbox import Mailbox
 from outboxd.channels.protocol import (
     Address,
+    Alone,
     Bye,
     Drain,
     ExtenderDown,
@@ -149,6 +150,7 @@ class Extender:
                 | Heartbeat()
                 | MetricsSnapshot()
                 | Bye()
+                | Alone()
                 | Forgotten()
                 | LeaseLost()
                 | ExtenderUp()

@@ -63,17 +63,28 @@ class Family(msgspec.Struct, frozen=True, array_like=True):
     samples: tuple[Sample, ...]
 
 
+class Suspect(msgspec.Struct, frozen=True, array_like=True):
+    """A message that was in the hands of a consumer when its process died, so that its handler may
+    have been the cause. `alone` says that nothing else was; `reason` how the process ended."""
+
+    queue: str
+    message_id: str
+    alone: bool
+    reason: str
+
+
 class Welcome(msgspec.Struct, frozen=True, tag=True):
     """supervisor → child, the first frame: all that the child needs to know.
 
     `identity` is new for every incarnation; `predecessors` are the identities of dead incarnations
-    of this child, newest last, each of them reaped.
+    of this child, newest last, each of them reaped; `suspects` is what they may have died of.
     """
 
     settings: Settings
     address: Address
     identity: UUID
     predecessors: tuple[UUID, ...] = ()
+    suspects: tuple[Suspect, ...] = ()
 
 
 class Ready(msgspec.Struct, frozen=True, tag=True):
@@ -124,6 +135,14 @@ class Hold(msgspec.Struct, frozen=True, tag=True):
 
     owner: Address
     leases: tuple[Lease, ...]
+
+
+class Alone(msgspec.Struct, frozen=True, tag=True):
+    """consumer → supervisor: this held message's handlers run now, and nothing beside them. Written
+    before they start, so that it outlives the consumer; over with its Forget or Settled."""
+
+    owner: Address
+    token: int
 
 
 class Forget(msgspec.Struct, frozen=True, tag=True):
@@ -192,6 +211,7 @@ Message: TypeAlias = (
     | Drain
     | Bye
     | Hold
+    | Alone
     | Forget
     | Forgotten
     | Settled

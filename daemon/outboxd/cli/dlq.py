@@ -4,7 +4,7 @@ import argparse
 import os
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from outboxd.cli.arguments import add_config_argument, add_json_argument, count
@@ -193,6 +193,8 @@ def _verdict(
     if report.outage is not None:
         raise Unavailable(report.outage)
     cut_short = letters.stopped or len(report.found) == arguments.limit
+    if report.cut_groups and not cut_short:
+        _complain(_hidden_behind(report.cut_groups))
     missing = [] if cut_short else _missing(report, selection)
     for each in missing:
         _complain(_not_found(each, letters.about, selection))
@@ -205,6 +207,16 @@ def _not_found(each: str, about: "DeadLetterQueue", selection: "Selection") -> s
     return (
         f"no letter in {about.name} has the message id or event id {each}{reason}{hidden}; "
         "`outboxd dlq list` shows what there is"
+    )
+
+
+def _hidden_behind(groups: "Sequence[str]") -> str:
+    of = f"message group {groups[0]}" + (
+        f" and {len(groups) - 1} others" if len(groups) > 1 else ""
+    )
+    return (
+        f"of {of} there may be more letters: SQS shows ten of a group at the most, and those "
+        "behind them once they are redriven or deleted"
     )
 
 

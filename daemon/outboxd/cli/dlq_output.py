@@ -33,6 +33,7 @@ def print_listing_json(
             "approximate_visible": about.visible,
             "approximate_in_flight": about.in_flight,
             "limit": limit,
+            "cut_groups": report.cut_groups,
             "letters": [_whole(about, entry, now) for entry in report.found],
         }
     )
@@ -56,6 +57,7 @@ def print_redriven_json(about: DeadLetterQueue, target: str, report: Report) -> 
                 {**_brief(f.entry), "error": f.error, "sent": f.sent} for f in report.failed
             ],
             "came_back": [_brief(entry) for entry in report.came_back],
+            "cut_groups": report.cut_groups,
         }
     )
 
@@ -64,6 +66,8 @@ def _print_entry(about: DeadLetterQueue, entry: Entry, now: float) -> None:
     facts = entry.facts
     print(f"{entry.message.message_id}  {_line(facts.event_type or '(type unknown)')}")
     print(f"    event     {_line(facts.event_id or '(none)')}")
+    if entry.message.group_id is not None:
+        print(f"    group     {_line(entry.message.group_id)}")
     why = " (as a rule moved by SQS, which says no more)" if facts.reason == MAX_RECEIVES else ""
     print(f"    reason    {_line(facts.reason)}{why}")
     for handler in facts.handlers:
@@ -98,6 +102,7 @@ def _whole(about: DeadLetterQueue, entry: Entry, now: float) -> dict[str, Any]:
         },
         "receive_count": message.receive_count,
         "sent_at": message.sent_at,
+        "group_id": message.group_id,
         "body": message.body,
         "attributes": {name: _attribute(a) for name, a in message.attributes.items()},
     }

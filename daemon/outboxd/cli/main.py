@@ -24,6 +24,8 @@ COMMANDS = (
     "provision",
     "publish",
     "dlq",
+    "pause",
+    "resume",
     "healthcheck",
     "demo",
     "localaws",

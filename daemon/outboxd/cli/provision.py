@@ -18,10 +18,11 @@ def add_parser(subparsers: Any) -> None:
         "provision",
         help="create the configured queues in SQS",
         description=(
-            "Creates every queue of [queues] and its dead-letter queue, and corrects the "
-            "attributes that the configuration names: visibility timeout, receive wait, retention, "
-            "redrive policy. Prints the plan, then carries it out. Nothing is ever deleted; other "
-            "attributes, such as encryption and policies, are left alone. Can be repeated."
+            "Creates every queue of [queues] and its dead-letter queue, FIFO ones for names that "
+            "end in .fifo, and corrects the attributes that the configuration names: visibility "
+            "timeout, receive wait, retention, redrive policy. Prints the plan, then carries it "
+            "out. Nothing is ever deleted; other attributes, such as encryption and policies, are "
+            "left alone. Can be repeated."
         ),
         epilog="example: outboxd provision --dry-run --config config/shop.toml",
     )

@@ -64,5 +64,9 @@ class DrainOverrun(OutboxdError):
     """A drain's time was over before its work was: some of it was cut short and given back."""
 
 
+class HandlerOverran(OutboxdError):
+    """A handler that nothing can interrupt is over its time; only its process's end ends it."""
+
+
 class ProtocolError(OutboxdError):
     """A peer sent a frame that cannot be understood; the channel to it is of no use any more."""

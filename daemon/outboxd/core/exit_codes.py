@@ -12,5 +12,6 @@ class ExitCode(IntEnum):
     NEVER_READY = 3  # of a child: it cannot work as things are; of the daemon: such a first start
     RESTART_LIMIT = 4  # the relay or the extender kept crashing: the whole should be restarted
     DRAIN_DEADLINE = 5  # a stop took longer than grace_seconds allows, and something was killed
+    HANDLER_TIMEOUT = 6  # of a child: a handler that nothing can interrupt was over its time
     ORPHANED = 75  # a child whose supervisor is gone
     INVALID_CONFIGURATION = 78  # restarting cannot help

@@ -17,6 +17,9 @@ LONGEST_ERROR = 1000
 LONGEST_DELAY_SECONDS = 43_200.0
 """Twelve hours: SQS hides a message no longer than that after its receive."""
 
+CRASHES_ALONE = 2
+"""Once may be a coincidence: an operator's kill, or a machine without memory."""
+
 _CALL_AGAIN_SECONDS = (5.0, 10.0)
 """Between these a message comes back whose handler was not to blame."""
 
@@ -185,6 +188,18 @@ def judge_unknown_type(
         return Judgement(DeadLetter(DeadReason.UNKNOWN_TYPE, error))
     delay = patience.backoff.delay(receive_count, dice)
     return Judgement(Retry(delay, error), RetryCause.UNKNOWN_TYPE)
+
+
+def crash_verdict(crashes_alone: int, reason: str) -> DeadLetter | None:
+    """What to do with a message whose process died so often while nothing else was in its hands;
+    None if it is to run again, alone."""
+    if crashes_alone < CRASHES_ALONE:
+        return None
+    return DeadLetter(
+        DeadReason.CRASH,
+        f"its process died {crashes_alone} times while this message was handled alone in it; "
+        f"the last time: {clean(reason)}",
+    )
 
 
 def call_again(error: str, dice: Dice = random.random) -> Retry:

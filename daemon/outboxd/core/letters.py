@@ -10,6 +10,7 @@ from outboxd.core.envelopes import Incoming
 from outboxd.core.message_plan import DeadHandler
 from outboxd.core.messages import Attribute, ReceivedMessage
 from outboxd.core.outcomes import DeadLetter
+from outboxd.core.settings import is_fifo
 
 ATTRIBUTE = "outboxd"
 """Name of the message attribute that holds the reason, as JSON."""
@@ -23,12 +24,14 @@ _ERROR_LENGTHS = (1000, 200, 0)
 
 
 class Letter(msgspec.Struct, frozen=True):
-    """A message for the dead-letter queue."""
+    """A message for the dead-letter queue. Standard queues too may have a `group_id`, but refuse a
+    `deduplication_id`, which only a letter for a FIFO queue has."""
 
     body: str
     attributes: dict[str, Attribute]
     trace_header: str | None = None
     group_id: str | None = None
+    deduplication_id: str | None = None
 
 
 def letter_bytes(letter: Letter) -> int:
@@ -52,6 +55,7 @@ def write_letter(
     blame. The error is shortened, and foreign attributes are left out, named in the JSON, as far as
     the limits of SQS demand it; the body never is.
     """
+    to_fifo = is_fifo(queue)  # the dead-letter queue is of the same type (core.queue_rules)
     kept, dropped = _room_for_one(message.attributes)
     while True:
         for length in _ERROR_LENGTHS:
@@ -60,12 +64,12 @@ def write_letter(
                 facts["dropped_attributes"] = dropped
             # ASCII, since SQS refuses some characters that JSON allows (SendMessage, "#xFFFE").
             attributes = {**kept, ATTRIBUTE: Attribute("String", json.dumps(facts))}
-            letter = _letter(message, attributes)
+            letter = _letter(message, attributes, to_fifo)
             if letter_bytes(letter) <= MAX_MESSAGE_BYTES:
                 return letter
         if not kept:
             # A body that fills the message leaves no room for a reason; the log has it.
-            return _letter(message, _without_reason(message.attributes))
+            return _letter(message, _without_reason(message.attributes), to_fifo)
         kept, name = _without_least(kept)
         dropped = [*dropped, name]
 
@@ -108,8 +112,17 @@ def _iso(unix_seconds: float) -> str | None:
         return None
 
 
-def _letter(message: ReceivedMessage, attributes: dict[str, Attribute]) -> Letter:
-    return Letter(message.body, attributes, message.trace_header, message.group_id)
+def _letter(message: ReceivedMessage, attributes: dict[str, Attribute], to_fifo: bool) -> Letter:
+    # The message's own id: a letter that is sent again, since its answer or the delete was lost, is
+    # the same letter; a message that was redriven has a new id, and so has its letter.
+    deduplicated = to_fifo and message.group_id is not None
+    return Letter(
+        message.body,
+        attributes,
+        message.trace_header,
+        message.group_id,
+        message.message_id if deduplicated else None,
+    )
 
 
 def _room_for_one(

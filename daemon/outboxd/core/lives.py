@@ -25,3 +25,4 @@ class RestartReason(StrEnum):
     HEARTBEAT = "heartbeat"
     STARTUP_TIMEOUT = "startup_timeout"
     PROTOCOL = "protocol"
+    HANDLER_TIMEOUT = "handler_timeout"

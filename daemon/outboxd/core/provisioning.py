@@ -6,10 +6,29 @@ from enum import StrEnum
 
 import msgspec
 
-from outboxd.core.settings import QueueSettings, Settings
+from outboxd.core.errors import OutboxdError
+from outboxd.core.settings import QueueSettings, Settings, is_fifo
+
+FIFO = "FifoQueue"
+"""Given when a queue is created, as "true" or not at all; SQS never changes it."""
+
+CREATED_WITH = {
+    FIFO: "true",
+    "DeduplicationScope": "messageGroup",
+    "FifoThroughputLimit": "perMessageGroupId",
+}
+"""What a new FIFO queue is given for high throughput: a limit for each message group instead of 300
+calls a second for the queue as a whole. It wants ids that are unique within a group, and all that
+outboxd sends, of events and of messages, are unique everywhere.
+
+Not corrected later: other senders of a queue that exists may rely on its wider deduplication."""
 
 RETENTION = "MessageRetentionPeriod"
 REDRIVE_POLICY = "RedrivePolicy"
+
+
+class TypeConflict(OutboxdError):
+    """A queue exists but is not of the type that its name promises, which cannot be changed."""
 
 
 class WantedQueue(msgspec.Struct, frozen=True, kw_only=True):
@@ -20,6 +39,11 @@ class WantedQueue(msgspec.Struct, frozen=True, kw_only=True):
     attributes: dict[str, str]
     dead_letter: str | None = None
     max_receive_count: int = 0
+
+    @property
+    def created_with(self) -> dict[str, str]:
+        """What more it is given once, when it is created."""
+        return CREATED_WITH if is_fifo(self.name) else {}
 
 
 class Action(StrEnum):
@@ -79,13 +103,34 @@ def wanted_queues(settings: Settings) -> tuple[WantedQueue, ...]:
 def plan(
     wanted: tuple[WantedQueue, ...], existing: Mapping[str, Mapping[str, str]]
 ) -> tuple[Step, ...]:
-    """One step per wanted queue; `existing` has the attributes of those that there are, by name."""
+    """One step per wanted queue; `existing` has the attributes of those that there are, by name.
+
+    Raises TypeConflict for a queue that is of the other type.
+    """
+    for queue in wanted:
+        _check_type(queue, existing.get(queue.name))
     return tuple(_step(queue, existing.get(queue.name)) for queue in wanted)
+
+
+def _check_type(queue: WantedQueue, attributes: Mapping[str, str] | None) -> None:
+    """AWS keeps name and type together; other services that speak its language may not."""
+    if attributes is None or (attributes.get(FIFO) == "true") == is_fifo(queue.name):
+        return
+    there, wanted = ("a standard", "a FIFO") if is_fifo(queue.name) else ("a FIFO", "a standard")
+    raise TypeConflict(
+        f"queue {queue.name} exists and is {there} queue, where the configuration needs {wanted} "
+        "queue; a queue cannot change its type: delete it once it is empty, or use another name"
+    )
 
 
 def _step(queue: WantedQueue, attributes: Mapping[str, str] | None) -> Step:
     if attributes is None:
-        return Step(queue=queue, action=Action.CREATE, changes=tuple(_changes(queue, {})))
+        first = (
+            Change(attribute=name, old=None, new=value)
+            for name, value in queue.created_with.items()
+        )
+        changes = (*first, *_changes(queue, {}))
+        return Step(queue=queue, action=Action.CREATE, changes=changes)
     changes = tuple(_changes(queue, attributes))
     return Step(queue=queue, action=Action.UPDATE if changes else Action.UNCHANGED, changes=changes)
 

@@ -5,8 +5,15 @@ import math
 from collections.abc import Iterator
 from fnmatch import fnmatchcase
 
+from outboxd.core.batch_rules import batch_problems
 from outboxd.core.places import Place
-from outboxd.core.settings import HandlerSettings, QueueSettings, Settings
+from outboxd.core.settings import (
+    BackoffSettings,
+    HandlerSettings,
+    QueueSettings,
+    Settings,
+    is_fifo,
+)
 
 RECEIVE_MARGIN_SECONDS = 2.0
 """How long the answer of a long poll may take beyond its wait."""
@@ -27,9 +34,11 @@ def queue_problems(settings: Settings) -> Iterator[str]:
     published = published_to(settings)
     for name, queue in settings.queues.items():
         place = _QUEUES.subtable(name)
-        yield from _fifo(settings, name, place)
+        yield from _types(settings, name, place)
         yield from _derived_name(settings, name, place)
+        yield from _backoff(queue.backoff, place)
         yield from _attempts(queue, place)
+        yield from _retention(settings, name, place)
         if queue.handlers:
             yield from _stopping(settings, queue, place)
             yield from _extending(settings, queue, place)
@@ -47,10 +56,19 @@ def published_to(settings: Settings) -> frozenset[str]:
     return frozenset(destination.removeprefix("sqs:") for destination in destinations)
 
 
-def _fifo(settings: Settings, name: str, place: Place) -> Iterator[str]:
-    for called in (settings.sqs_queue_name(name), settings.queues[name].dead_letter or ""):
-        if called.endswith(".fifo"):
-            yield f'{place}: FIFO queues ("{called}") are not supported by this version yet'
+def _types(settings: Settings, name: str, place: Place) -> Iterator[str]:
+    called, letters = settings.sqs_queue_name(name), settings.dead_letter_name(name)
+    if is_fifo(called) == is_fifo(letters):
+        return
+    odd, own, remedy = (
+        ("a standard queue", "a FIFO queue", 'name one that ends in ".fifo"')
+        if is_fifo(called)
+        else ("a FIFO queue", "a standard queue", 'name one without ".fifo"')
+    )
+    yield (
+        f'{place} dead_letter: "{letters}" is {odd}, but "{called}" is {own}, and SQS wants both '
+        f"of the same type; {remedy}"
+    )
 
 
 def _derived_name(settings: Settings, name: str, place: Place) -> Iterator[str]:
@@ -89,12 +107,16 @@ def _extending(settings: Settings, queue: QueueSettings, place: Place) -> Iterat
         )
 
 
-def _attempts(queue: QueueSettings, place: Place) -> Iterator[str]:
-    if queue.backoff_first_seconds > queue.backoff_cap_seconds:
+def _backoff(backoff: BackoffSettings, place: Place) -> Iterator[str]:
+    """Listed delays take the place of both."""
+    if not backoff.delays_seconds and backoff.first_seconds > backoff.cap_seconds:
         yield (
-            f"{place} backoff_first_seconds: {queue.backoff_first_seconds:g} is above "
-            f"backoff_cap_seconds ({queue.backoff_cap_seconds:g})"
+            f"{place} backoff: first_seconds ({backoff.first_seconds:g}) is above "
+            f"cap_seconds ({backoff.cap_seconds:g})"
         )
+
+
+def _attempts(queue: QueueSettings, place: Place) -> Iterator[str]:
     attempts = max([queue.max_attempts, *(each.max_attempts or 0 for each in queue.handlers)])
     if queue.max_receive_count < 4 * attempts:
         yield (
@@ -102,7 +124,14 @@ def _attempts(queue: QueueSettings, place: Place) -> Iterator[str]:
             f"max_attempts ({4 * attempts}) deploys would dead-letter healthy messages, "
             "without a reason"
         )
-    if queue.dead_letter_retention_days < queue.retention_days:
+
+
+def _retention(settings: Settings, name: str, place: Place) -> Iterator[str]:
+    """A FIFO queue may do as it likes: its dead-letter queue counts from a letter's arrival (SQS
+    developer guide, "dead-letter queues")."""
+    queue = settings.queues[name]
+    standard = not is_fifo(settings.sqs_queue_name(name))
+    if standard and queue.dead_letter_retention_days < queue.retention_days:
         yield (
             f"{place} dead_letter_retention_days: {queue.dead_letter_retention_days:g} is below "
             f"retention_days ({queue.retention_days:g}); a dead letter keeps the age of its "
@@ -163,7 +192,8 @@ def _returns(settings: Settings, consumed: dict[str, str], name: str) -> bool:
 
 
 def handler_problems(settings: Settings) -> Iterator[str]:
-    """Names that are taken twice, and handlers that together take longer than SQS allows."""
+    """Names that are taken twice, handlers that together take longer than SQS allows, and batches
+    that could not be."""
     owners: dict[str, Place] = {}
     for queue_name, queue in settings.queues.items():
         for number, handler in enumerate(queue.handlers, start=1):
@@ -175,6 +205,9 @@ def handler_problems(settings: Settings) -> Iterator[str]:
                 )
             owners.setdefault(handler.name, place)
             yield from _too_long(handler, queue, place)
+            if handler.backoff is not None:
+                yield from _backoff(handler.backoff, place)
+            yield from batch_problems(handler, queue, settings.sqs_queue_name(queue_name), place)
 
 
 def _too_long(handler: HandlerSettings, queue: QueueSettings, place: Place) -> Iterator[str]:

@@ -1,7 +1,8 @@
 """Dead letters read again: what each says, which are wanted, and what goes back to the queue."""
 
 import hashlib
-from collections.abc import Collection
+from collections import Counter
+from collections.abc import Collection, Sequence
 
 import msgspec
 
@@ -15,6 +16,7 @@ from outboxd.core.letters import (
 )
 from outboxd.core.messages import Attribute, ReceivedMessage
 from outboxd.core.outcomes import DeadReason
+from outboxd.core.settings import is_fifo
 
 REDRIVEN = "outboxd_redriven"
 """Name of the message attribute that counts how often a message was redriven."""
@@ -108,14 +110,40 @@ def read_letter(message: ReceivedMessage) -> Entry:
         return Entry(message, _inferred(message, UNREADABLE))
 
 
-def redriven(message: ReceivedMessage) -> Letter:
-    """The message for its queue: the letter without its reason, and counted if there is room."""
+def redriven(message: ReceivedMessage, queue: str) -> Letter:
+    """The message for the SQS queue `queue`: the letter without its reason, counted if there is
+    room.
+
+    A FIFO queue is told the letter's own id, so that for five minutes a letter whose delete failed
+    is not doubled by a second redrive. The id of the event, or of the message as it was, would be
+    wrong: SQS had it within these minutes, would confirm the send, and drop the message.
+    """
     kept = {name: a for name, a in message.attributes.items() if name not in (ATTRIBUTE, REDRIVEN)}
-    unmarked = Letter(message.body, kept, message.trace_header, message.group_id)
+    deduplication_id = f"redrive-{message.message_id}" if is_fifo(queue) else None
+    unmarked = Letter(message.body, kept, message.trace_header, message.group_id, deduplication_id)
     mark = Attribute("Number", str(_times_redriven(message) + 1))
     marked = msgspec.structs.replace(unmarked, attributes={**kept, REDRIVEN: mark})
     fits = len(kept) < MAX_ATTRIBUTES and letter_bytes(marked) <= MAX_MESSAGE_BYTES
     return marked if fits else unmarked
+
+
+def in_turns(entries: Sequence[Entry], queue: str) -> list[list[Entry]]:
+    """The letters in as many calls as the order of the SQS queue `queue` demands.
+
+    A FIFO queue gets one letter of each message group in a call: of two, the first could fail and
+    the second overtake it. Any other gets all at once.
+    """
+    if not is_fifo(queue):
+        return [list(entries)]
+    turns: list[list[Entry]] = []
+    seen: Counter[str | None] = Counter()
+    for entry in entries:
+        group = entry.message.group_id
+        if seen[group] == len(turns):
+            turns.append([])
+        turns[seen[group]].append(entry)
+        seen[group] += 1
+    return turns
 
 
 class Comebacks:

@@ -12,6 +12,8 @@ from msgspec.structs import fields
 # Every range is finite: a sleep of `inf` seconds and an integer of 100 bits are valid TOML, and
 # each would only fail later, in a child. Patterns end in \Z because `$` lets a last newline pass.
 Seconds = Annotated[float, Meta(gt=0, le=31_536_000)]
+Delay = Annotated[float, Meta(gt=0, le=43_200)]
+"""How long a message may be hidden: SQS allows twelve hours, counted from its receive."""
 Count = Annotated[int, Meta(ge=1, le=1_000_000_000)]
 Port = Annotated[int, Meta(ge=0, le=65535)]
 QueueName = Annotated[
@@ -43,6 +45,11 @@ HandlerPath = Annotated[
         description='"package.module:function"',
     ),
 ]
+SocketPath = Annotated[
+    str,
+    # The kernel's limit for the path of a Unix socket is 107 bytes (unix(7)).
+    Meta(pattern=r"^/[!-~]{1,100}\Z", description="an absolute path of at most 101 characters"),
+]
 RetentionDays = Annotated[
     float,
     Meta(ge=1 / 1440, le=14, description="a number of days from 1/1440 (a minute) to 14"),
@@ -53,7 +60,15 @@ Secret = Annotated[str, Meta(min_length=1, extra={"secret": True, "hidden": True
 Options = Annotated[dict[str, str | int | float | bool], Meta(extra={"hidden": True})]
 """A handler's own settings; hidden, since what outboxd does not know may be a key to something."""
 
-InboxMode = Literal["transaction", "after", "off"]
+InboxMode = Literal["transaction", "after", "own", "off"]
+
+FIFO_SUFFIX = ".fifo"
+
+
+def is_fifo(sqs_name: str) -> bool:
+    """Whether a queue of that name in SQS is a FIFO queue: only the name of one ends like this, and
+    every one's does (CreateQueue, QueueName)."""
+    return sqs_name.endswith(FIFO_SUFFIX)
 
 
 class Section(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -123,6 +138,7 @@ class SupervisorSettings(Section, frozen=True, kw_only=True):
     backoff_first_seconds: Seconds = 0.5
     backoff_cap_seconds: Seconds = 30.0
     failed_retry_seconds: Seconds = 60.0
+    control_socket: SocketPath | None = None
 
 
 class LoggingSettings(Section, frozen=True, kw_only=True):
@@ -159,8 +175,26 @@ class RelaySettings(Section, frozen=True, kw_only=True):
     backoff_cap_seconds: Seconds = 60.0
 
 
+class BackoffSettings(Section, frozen=True, kw_only=True):
+    """How long a message waits after a failed attempt: `first_seconds`, grown by `factor` each time
+    up to `cap_seconds` (a factor of 1 keeps it fixed); or the listed delays, the last one repeated.
+
+    `jitter` leaves nothing, half or all of each delay to chance.
+    """
+
+    first_seconds: Delay = 2.0
+    factor: Annotated[float, Meta(ge=1, le=10)] = 2.0
+    cap_seconds: Delay = 300.0
+    delays_seconds: Annotated[tuple[Delay, ...], Meta(max_length=100)] = ()
+    jitter: Literal["none", "equal", "full"] = "equal"
+
+
 class HandlerSettings(Section, frozen=True, kw_only=True):
-    """One handler of one queue. `name` is the key of its inbox marks: keep it when code moves."""
+    """One handler of one queue. `name` is the key of its inbox marks: keep it when code moves.
+
+    With `batch` above 1 the handler is given a list of up to so many events, which have waited for
+    each other for at most `batch_wait_seconds`.
+    """
 
     event: EventGlob
     handler: HandlerPath
@@ -168,6 +202,9 @@ class HandlerSettings(Section, frozen=True, kw_only=True):
     inbox: InboxMode = "transaction"
     timeout_seconds: Annotated[float, Meta(gt=0, le=43200)] = 30.0
     max_attempts: Count | None = None
+    backoff: BackoffSettings | None = None
+    batch: Annotated[int, Meta(ge=1, le=1000)] = 1
+    batch_wait_seconds: Annotated[float, Meta(ge=0, le=60)] = 0.5
     options: Options = {}
 
 
@@ -182,8 +219,8 @@ class QueueSettings(Section, frozen=True, kw_only=True):
     max_attempts: Count = 5
     dead_letter: QueueName | None = None
     on_unknown_type: Literal["dead_letter", "retry", "drop"] = "dead_letter"
-    backoff_first_seconds: Seconds = 2.0
-    backoff_cap_seconds: Annotated[float, Meta(gt=0, le=43200)] = 300.0
+    backoff: BackoffSettings = BackoffSettings()
+    max_per_second: Annotated[float, Meta(gt=0, le=100_000)] | None = None
     retention_days: RetentionDays = 4.0
     dead_letter_retention_days: RetentionDays = 14.0
     max_receive_count: Annotated[int, Meta(ge=1, le=1000)] = 100
@@ -212,5 +249,10 @@ class Settings(Section, frozen=True, kw_only=True):
         return self.queues[queue].queue_name or queue
 
     def dead_letter_name(self, queue: str) -> str:
-        """The name of the configured queue's dead-letter queue in SQS."""
-        return self.queues[queue].dead_letter or f"{self.sqs_queue_name(queue)}-dlq"
+        """The name of the configured queue's dead-letter queue in SQS, which by default is of the
+        queue's own type: SQS wants a FIFO one for a FIFO queue."""
+        if given := self.queues[queue].dead_letter:
+            return given
+        name = self.sqs_queue_name(queue)
+        stem = name.removesuffix(FIFO_SUFFIX)
+        return f"{stem}-dlq{FIFO_SUFFIX}" if is_fifo(name) else f"{name}-dlq"

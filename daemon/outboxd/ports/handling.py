@@ -1,8 +1,8 @@
 """Running handlers: what the consumer asks for, and what a handler may ask for."""
 
 import logging
-from collections.abc import Awaitable, Callable, MutableMapping
-from typing import Any, Protocol
+from collections.abc import Awaitable, Callable, MutableMapping, Sequence
+from typing import Any, Protocol, TypeAlias
 from uuid import UUID
 
 import msgspec
@@ -11,9 +11,11 @@ from outboxd.core.clock import boottime
 from outboxd.core.envelopes import Incoming
 from outboxd.core.errors import OutboxdError
 from outboxd.core.events import NewEvent
-from outboxd.core.judging import Ending
+from outboxd.core.judging import Away, Busy, Ending
 
 Publisher = Callable[[NewEvent], Awaitable[None]]
+Claim = Callable[[Any], Any]
+"""What `Context.claim` does with a connection."""
 
 _log = logging.getLogger("outboxd.handler")
 
@@ -27,41 +29,93 @@ class Call(msgspec.Struct, frozen=True):
     deadline: float
 
 
+class BatchDone(msgspec.Struct, frozen=True):
+    """The batch has taken effect as a whole. The events at `duplicates` had been done before; those
+    at `left_out` were not part of it, and are to be called alone. Positions count from 0."""
+
+    duplicates: frozenset[int] = frozenset()
+    left_out: frozenset[int] = frozenset()
+
+
+class BatchFailed(msgspec.Struct, frozen=True):
+    """Nothing of the batch has taken effect. No attempt is to be counted: each event is called
+    alone now, which finds out whose fault it is."""
+
+    error: str
+
+
+BatchEnding: TypeAlias = BatchDone | BatchFailed | Busy | Away
+
+
 class HandlerRunner(Protocol):
     """Runs the handlers of one queue, each within its inbox mode."""
 
     async def run(self, handler: str, call: Call) -> Ending:
         """Call the handler of that name; whatever it does is told by the ending, never raised."""
 
+    async def run_batch(self, handler: str, calls: Sequence[Call]) -> BatchEnding:
+        """Call a handler that takes batches with all of these events, in one transaction; whatever
+        it does is told by the ending. All calls have the same deadline."""
+
     def interruptible(self, handler: str) -> bool:
         """Whether cancelling `run` ends the handler too; a thread lives on until it returns."""
 
 
-class Context:
+class _CallContext:
+    """What is the same for a call with one event and for one with many."""
+
+    __slots__ = ("_publisher", "deadline", "handler", "queue")
+
+    def __init__(
+        self, handler: str, queue: str, deadline: float, publisher: Publisher | None
+    ) -> None:
+        self.handler = handler
+        self.queue = queue
+        self.deadline = deadline
+        self._publisher = publisher
+
+    def seconds_left(self) -> float:
+        """Until the handler's time is over; negative when it is."""
+        return self.deadline - boottime()
+
+    def publish(self, event: NewEvent) -> Awaitable[None]:
+        """Store an event in the outbox, in the transaction of the handler's own changes.
+
+        A synchronous handler has published when this returns; an asynchronous one awaits it.
+        Raises OutboxdError if outboxd has no transaction for the handler.
+        """
+        if self._publisher is None:
+            raise OutboxdError(self._no_transaction())
+        return self._publisher(event)
+
+    def _no_transaction(self) -> str:
+        return (
+            f"handler {self.handler} has no transaction to publish in: "
+            'set inbox = "transaction" for it'
+        )
+
+
+class Context(_CallContext):
     """What a handler may want to know of the call that it is in, and may do within it.
 
     `attempt` counts from 1 and `deadline` is a time of `outboxd.core.clock.boottime`.
     `traceparent` is the trace that the event belongs to, as W3C Trace Context writes it, or None.
     """
 
-    __slots__ = (
-        "_publisher",
-        "attempt",
-        "deadline",
-        "event_id",
-        "handler",
-        "queue",
-        "traceparent",
-    )
+    __slots__ = ("_claim", "attempt", "event_id", "traceparent")
 
-    def __init__(self, handler: str, call: Call, publisher: Publisher | None = None) -> None:
-        self.handler = handler
-        self.queue = call.queue
+    def __init__(
+        self,
+        handler: str,
+        call: Call,
+        publisher: Publisher | None = None,
+        claim: Claim | None = None,
+    ) -> None:
+        super().__init__(handler, call.queue, call.deadline, publisher)
         self.event_id: UUID = call.incoming.id
         self.attempt = call.attempt
-        self.deadline = call.deadline
         self.traceparent = call.incoming.traceparent
-        self._publisher = publisher
+        self._claim = claim
 
     @property
     def idempotency_key(self) -> str:
@@ -74,22 +128,48 @@ class Context:
         facts = {"event_id": str(self.event_id), "handler": self.handler, "queue": self.queue}
         return _HandlerLogger(_log, facts)
 
-    def seconds_left(self) -> float:
-        """Until the handler's time is over; negative when it is."""
-        return self.deadline - boottime()
+    def claim(self, connection: Any) -> Any:
+        """With `inbox = "own"`: mark the event as done, in the transaction of `connection`. Returns
+        whether it is new: False means that it has been done already, and there is nothing to do.
 
-    def publish(self, event: NewEvent) -> Awaitable[None]:
-        """Store an event in the outbox, in the transaction of the handler's own changes.
+        `connection` is a psycopg connection, an SQLAlchemy Connection or Session, or Django's
+        connection, on the database of `[database]`, with the transaction that the effect will be
+        in. The mark is committed, or rolled back, with that effect. With an asynchronous one, await
+        the result. A second claim in the same transaction gives the same answer.
 
-        A synchronous handler has published when this returns; an asynchronous one awaits it.
-        Raises OutboxdError if the handler has no transaction.
+        While another copy of the event is in work this waits for it, at most two seconds; then it
+        raises an error to be let out, and outboxd brings the message again, at no one's expense.
+        Raises OutboxdError for a connection that would commit the mark by itself, and for a handler
+        with another inbox.
         """
-        if self._publisher is None:
+        if self._claim is None:
             raise OutboxdError(
-                f"handler {self.handler} has no transaction to publish in: "
-                'set inbox = "transaction" for it'
+                f"handler {self.handler} has nothing to claim: "
+                'that is for handlers with inbox = "own"'
             )
-        return self._publisher(event)
+        return self._claim(connection)
+
+    def _no_transaction(self) -> str:
+        if self._claim is None:
+            return super()._no_transaction()
+        return (
+            f'handler {self.handler} has inbox = "own", so its transaction is not known to '
+            "context.publish(): call outboxd.publish(connection, event) within it"
+        )
+
+
+class BatchContext(_CallContext):
+    """What a handler with `batch` may want to know of the call that it is in, and may do within it.
+
+    `deadline` is a time of `outboxd.core.clock.boottime`, for the whole batch.
+    """
+
+    __slots__ = ()
+
+    @property
+    def logger(self) -> logging.LoggerAdapter[logging.Logger]:
+        """A logger whose every line names the handler and the queue."""
+        return _HandlerLogger(_log, {"handler": self.handler, "queue": self.queue})
 
 
 class _HandlerLogger(logging.LoggerAdapter[logging.Logger]):

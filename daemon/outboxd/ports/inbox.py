@@ -1,6 +1,6 @@
 """What is remembered of an event's handlers between two deliveries of its message."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from typing import Protocol
 from uuid import UUID
 
@@ -21,6 +21,9 @@ class Standing(msgspec.Struct, frozen=True):
 class Inbox(Protocol):
     """Remembers failures by event and handler. Every call raises Unavailable in an outage."""
 
+    remembers: bool
+    """Whether what is told here is still known at the message's next delivery."""
+
     async def standings(
         self, event_id: UUID, message: ReceivedMessage, handlers: Sequence[str]
     ) -> Mapping[str, Standing]:
@@ -28,6 +31,11 @@ class Inbox(Protocol):
 
         A redrive, which brings a new message, starts afresh what was dead; what is done stays done.
         """
+
+    async def tried(
+        self, handler: str, deliveries: Sequence[tuple[UUID, ReceivedMessage]]
+    ) -> Set[UUID]:
+        """Those of these events at which the handler has failed before, finally or not."""
 
     async def failed(
         self, event_id: UUID, message: ReceivedMessage, handler: str, error: str

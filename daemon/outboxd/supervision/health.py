@@ -55,15 +55,18 @@ class SupervisorHealth:
     def _deaf_for(self, life: Life) -> float:
         """Seconds without an answered receive, 0 when that is in order.
 
-        A pool whose slots are all taken asks for nothing, and is not deaf.
+        A pool whose slots are all taken asks for nothing, and is not deaf; nor is one that an
+        operator has paused.
         """
         current = life.current
         if current is None or current.heartbeat is None or current.ready_at is None:
             return 0.0
-        queue = self._settings.queues[life.spec.slot.queue]
-        if current.heartbeat.in_flight >= queue.concurrency:
+        name = life.spec.slot.queue
+        queue = self._settings.queues[name]
+        pauses = self._supervisor.pauses
+        if pauses.paused(name) or current.heartbeat.in_flight >= queue.concurrency:
             return 0.0
-        heard = current.heartbeat.last_receive_at or current.ready_at
+        heard = max(current.heartbeat.last_receive_at or current.ready_at, pauses.resumed_at(name))
         silence = self._clock() - heard
         patience = max(RECEIVE_PATIENCE_SECONDS, 3.0 * queue.wait_seconds)
         return silence if silence > patience else 0.0

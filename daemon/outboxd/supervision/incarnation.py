@@ -24,13 +24,22 @@ UNKILLABLE_SECONDS = 5.0
 
 
 class End(msgspec.Struct, frozen=True):
-    """How one incarnation ended; no reason means that the end was planned."""
+    """How one incarnation ended; no reason means that the end was planned.
+
+    HANDLER_TIMEOUT is an end that the child chose itself, in good order: nothing has crashed, and
+    its successor need not wait.
+    """
 
     address: Address
     exit_code: int
     reason: RestartReason | None
     ready_seconds: float | None
     last_word: str = ""
+
+    @property
+    def crashed(self) -> bool:
+        """Whether the process came to grief, as opposed to one that ended in good order."""
+        return self.reason not in (None, RestartReason.HANDLER_TIMEOUT)
 
 
 class Incarnation:
@@ -83,9 +92,12 @@ class Incarnation:
         await anyio.sleep(DUMP_SECONDS)
         self.kill()
 
-    def end(self, exit_code: int) -> End:
+    def end(self, exit_code: int, *, stopping: bool) -> End:
+        """How it ended, now that it has; `stopping` says that it was to end anyway."""
         ready_seconds = None if self.ready_at is None else boottime() - self.ready_at
         reason = self._reason(exit_code)
+        if stopping and reason is RestartReason.HANDLER_TIMEOUT:
+            reason = None
         return End(self.address, exit_code, reason, ready_seconds, self.last_word)
 
     def _reason(self, exit_code: int) -> RestartReason | None:
@@ -93,6 +105,9 @@ class Incarnation:
             return self.fault
         if self.last_word and exit_code in (ExitCode.OK, ExitCode.DRAIN_DEADLINE):
             return None
+        # One that was never ready has called no handler; if it ended so, it would at every start.
+        if self.ready_at is not None and self.last_word and exit_code == ExitCode.HANDLER_TIMEOUT:
+            return RestartReason.HANDLER_TIMEOUT
         return RestartReason.SIGNAL if exit_code < 0 else RestartReason.CRASH
 
     async def ended(self) -> int:

@@ -9,10 +9,12 @@ from outboxd.channels.protocol import (
     MAX_FRAME_BYTES,
     NO_ANSWER,
     Address,
+    Alone,
     Forget,
     Hold,
     Lease,
     Settled,
+    Suspect,
 )
 
 CHUNK_BYTES = MAX_FRAME_BYTES // 2
@@ -22,23 +24,27 @@ _encoder = msgspec.msgpack.Encoder()
 
 
 class Ledger:
-    """Sees every Hold, Forget and Settled pass by.
+    """Sees every Hold, Alone, Forget and Settled pass by.
 
-    It is what a new extender is told, and what says whether a dead owner left something to be given
-    back. An owner stays until its last lease is settled, by itself or, once it is dead, by the
-    extender that gave the lease back.
+    It is what a new extender is told, what says whether a dead owner left something to be given
+    back, and what the owner may have died of. An owner stays until its last lease is settled, by
+    itself or, once it is dead, by the extender that gave the lease back.
     """
 
     def __init__(self) -> None:
         self._leases: dict[Address, dict[int, Lease]] = {}
         self._forgotten: dict[Address, set[int]] = {}
+        self._alone: dict[Address, int] = {}
 
-    def saw(self, message: Hold | Forget | Settled) -> None:
+    def saw(self, message: Hold | Alone | Forget | Settled) -> None:
         """Take note of a message about leases; a repeated one changes nothing."""
         match message:
             case Hold(owner=owner, leases=leases):
                 for lease in leases:
                     self._leases.setdefault(owner, {}).setdefault(lease.token, lease)
+            case Alone(owner=owner, token=token):
+                if token in self._leases.get(owner, {}):
+                    self._alone[owner] = token
             case Forget(owner=owner, tokens=tokens):
                 known = self._leases.get(owner, {}).keys() & set(tokens)
                 if known:
@@ -54,6 +60,8 @@ class Ledger:
         for token in tokens:
             leases.pop(token, None)
             forgotten.discard(token)
+        if self._alone.get(owner) not in leases:
+            self._alone.pop(owner, None)
         if not leases:
             self._leases.pop(owner, None)
         if not forgotten:
@@ -70,6 +78,24 @@ class Ledger:
     def forgotten_by(self, owner: Address) -> frozenset[int]:
         """Those of the owner's unsettled leases that it no longer wants extended."""
         return frozenset(self._forgotten.get(owner, ()))
+
+    def suspects_of(self, owner: Address, reason: str) -> tuple[Suspect, ...]:
+        """The messages whose handlers may have ended a dead owner, oldest first; `reason` is how it
+        ended. What it had forgotten no handler was working on any more.
+
+        When one of them ran alone, the others had not begun: it is the only suspect.
+        """
+        working = {
+            token: lease
+            for token, lease in self._leases.get(owner, {}).items()
+            if token not in self._forgotten.get(owner, ())
+        }
+        if (alone := self._alone.get(owner)) in working:
+            lone = working[alone]
+            return (Suspect(lone.queue, lone.message_id, True, reason),)
+        return tuple(
+            Suspect(lease.queue, lease.message_id, False, reason) for lease in working.values()
+        )
 
     def replay(self) -> Iterator[Hold | Forget]:
         """All that a new extender has to know, in frames that are well below the limit.

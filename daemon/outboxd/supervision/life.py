@@ -7,7 +7,16 @@ from uuid import UUID, uuid4
 
 import anyio
 
-from outboxd.channels.protocol import Address, Bye, Drain, Heartbeat, Message, Ready, Welcome
+from outboxd.channels.protocol import (
+    Address,
+    Bye,
+    Drain,
+    Heartbeat,
+    Message,
+    Ready,
+    Suspect,
+    Welcome,
+)
 from outboxd.core.children import ChildSpec
 from outboxd.core.clock import boottime
 from outboxd.core.exit_codes import ExitCode
@@ -15,18 +24,18 @@ from outboxd.core.restarts import RestartLimits, RestartLog
 from outboxd.core.retry import Backoff
 from outboxd.core.settings import Settings, SupervisorSettings
 from outboxd.pacing import pause
+from outboxd.supervision.clocks import Deadlines, watch_clocks
 from outboxd.supervision.incarnation import End, Incarnation
 from outboxd.supervision.link import Link
 from outboxd.supervision.observing import RestartReason, State, SupervisorObserver
 from outboxd.supervision.process import Spawn
 from outboxd.supervision.stopping import StopOrder
+from outboxd.supervision.suspicions import Suspicions
 
 log = logging.getLogger(__name__)
 
 LAST_WORDS_SECONDS = 2.0
 """How long a dead child's socket is read on when a grandchild holds its other end open."""
-
-SECOND_LOOK_SECONDS = 0.5
 
 REMEMBERED_PREDECESSORS = 8
 
@@ -42,6 +51,9 @@ class Surroundings(Protocol):
 
     def became_ready(self, life: "Life", address: Address) -> None:
         """An incarnation is ready."""
+
+    def suspects_of(self, end: End) -> tuple[Suspect, ...]:
+        """What an incarnation that has come to grief may have died of."""
 
     def ended(self, life: "Life", end: End) -> None:
         """An incarnation has been reaped, and its socket read to the end."""
@@ -75,6 +87,10 @@ class Life:
         self._spawn = spawn
         self._number = 0
         self._predecessors: tuple[UUID, ...] = ()
+        self._deadlines = Deadlines(
+            settings.supervisor.start_deadline_seconds, spec.heartbeat_deadline_seconds
+        )
+        self._suspicions = Suspicions(spec.name)
         self._restart_log = RestartLog(restart_limits(settings.supervisor))
 
     @property
@@ -89,15 +105,22 @@ class Life:
         """Run until ordered to stop; on unplanned ends start again, within the limits."""
         while not self._order.given.is_set():
             end = await self._run_once()
-            self._surroundings.ended(self, end)
+            # A stop kills what does not end in time; that says nothing about the messages.
+            if end.crashed and not self._order.given.is_set():
+                self._suspicions.add(self._surroundings.suspects_of(end))
+            self._surroundings.ended(self, end)  # from here on its leases may be given back
             if not self._order.given.is_set():
                 await self._before_next_start(end)
+        self._suspicions.close()
         self._enter(State.STOPPED)
 
     async def _before_next_start(self, end: End) -> None:
         if end.reason is None:
             return
         self.restarts += 1
+        if not end.crashed:
+            log.warning("child will be started again at once", extra=self._facts(end))
+            return
         self._count(end)
         # One that says itself that it cannot work is not asked again and again.
         if self._restart_log.exhausted or end.exit_code == ExitCode.NEVER_READY:
@@ -144,20 +167,26 @@ class Life:
         self._predecessors = (*self._predecessors, incarnation.identity)[-REMEMBERED_PREDECESSORS:]
         if exit_code == ExitCode.DRAIN_DEADLINE:
             self.overran = True
-        end = incarnation.end(exit_code)
+        end = incarnation.end(exit_code, stopping=self._order.given.is_set())
         self._observer.child_ended(self.name, exit_code, end.reason)
         return end
 
     async def _accompany(self, incarnation: Incarnation) -> int:
         self._surroundings.attach(
             incarnation.link,
-            Welcome(self._settings, incarnation.address, incarnation.identity, self._predecessors),
+            Welcome(
+                self._settings,
+                incarnation.address,
+                incarnation.identity,
+                self._predecessors,
+                self._suspicions.suspects,
+            ),
         )
         read_to_end = anyio.Event()
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(incarnation.link.write_frames)
             tasks.start_soon(self._read, incarnation, read_to_end)
-            tasks.start_soon(self._watch_clocks, incarnation)
+            tasks.start_soon(watch_clocks, incarnation, self._deadlines, self._order)
             tasks.start_soon(self._stop_when_ordered, incarnation)
             exit_code = await incarnation.ended()
             # What it said last counts: nothing is concluded before its socket is read to the end.
@@ -199,41 +228,11 @@ class Life:
         incarnation.ready_at = incarnation.heard_at = boottime()
         incarnation.became_ready.set()
         self.ever_ready = True
+        self._suspicions.written_down()
         self._observer.child_ready(self.name, incarnation.ready_at - incarnation.started_at)
         if not self._order.given.is_set():
             self._enter(State.READY)
         self._surroundings.became_ready(self, incarnation.address)
-
-    async def _watch_clocks(self, incarnation: Incarnation) -> None:
-        """Put the child down when its start or its heartbeat is overdue.
-
-        Only at a second look: a supervisor that stood still itself, in a paused machine, finds
-        everything overdue when it wakes, while what its healthy children have said since then still
-        waits to be read.
-        """
-        while not self._order.given.is_set():  # from then on the timetable of the stop counts
-            await self._sleep_until_overdue(incarnation)
-            await anyio.sleep(SECOND_LOOK_SECONDS)
-            overdue = boottime() >= self._overdue_at(incarnation)
-            if overdue and not self._order.given.is_set():
-                await incarnation.put_down(_overdue_reason(incarnation))
-                return
-
-    async def _sleep_until_overdue(self, incarnation: Incarnation) -> None:
-        while (left := self._overdue_at(incarnation) - boottime()) > 0:
-            if incarnation.ready_at is None:
-                await pause(incarnation.became_ready, left)  # then the shorter deadline counts
-            else:
-                await anyio.sleep(left)
-
-    def _deadline_seconds(self, incarnation: Incarnation) -> float:
-        if incarnation.ready_at is None:
-            return self._settings.supervisor.start_deadline_seconds
-        return self.spec.heartbeat_deadline_seconds
-
-    def _overdue_at(self, incarnation: Incarnation) -> float:
-        since = incarnation.started_at if incarnation.ready_at is None else incarnation.heard_at
-        return since + self._deadline_seconds(incarnation)
 
     async def _stop_when_ordered(self, incarnation: Incarnation) -> None:
         order = self._order
@@ -259,12 +258,6 @@ class Life:
     def _facts(self, end: End, **more: object) -> dict[str, object]:
         reason = end.reason.value if end.reason is not None else "planned"
         return {"child": self.name, "exit_code": end.exit_code, "reason": reason, **more}
-
-
-def _overdue_reason(incarnation: Incarnation) -> RestartReason:
-    if incarnation.ready_at is None:
-        return RestartReason.STARTUP_TIMEOUT
-    return RestartReason.HEARTBEAT
 
 
 def restart_limits(settings: SupervisorSettings) -> RestartLimits:

@@ -33,6 +33,9 @@ class SupervisorObserver(Protocol):
     def heartbeat(self, child: str, heartbeat: Heartbeat) -> None:
         """The slot's process gave a sign of life."""
 
+    def queue_paused(self, queue: str, paused: bool) -> None:
+        """An operator paused the queue, or had it resumed."""
+
     def ready(self, ready: bool) -> None:
         """Whether every required child is ready."""
 

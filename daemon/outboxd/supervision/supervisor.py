@@ -8,7 +8,7 @@ from typing import Any
 import anyio
 from anyio.abc import TaskGroup
 
-from outboxd.channels.protocol import Address, Message, Welcome
+from outboxd.channels.protocol import Address, Message, Suspect, Welcome
 from outboxd.core.children import ChildSpec, Kind
 from outboxd.core.clock import boottime
 from outboxd.core.exit_codes import ExitCode
@@ -20,6 +20,7 @@ from outboxd.supervision.life import Life
 from outboxd.supervision.link import Link
 from outboxd.supervision.metrics import MetricsBook
 from outboxd.supervision.observing import SupervisorObserver
+from outboxd.supervision.pauses import Pauses
 from outboxd.supervision.process import Spawn, spawn
 from outboxd.supervision.sd_notify import Notifier
 from outboxd.supervision.stopping import StopOrder, Timetable
@@ -31,6 +32,9 @@ SUCCESSOR_SECONDS = 10.0
 """How long a dead pool's leases wait for its successor before they are given back anyway."""
 
 LAG_SAMPLE_SECONDS = 1.0
+
+PLANNED = "planned"
+"""Stands for the reason of an end that has none."""
 
 
 class Supervisor:
@@ -51,6 +55,9 @@ class Supervisor:
         self._notifier = notifier
         self._spawn = spawn
         self._switchboard = Switchboard(Ledger(), book.took)
+        self.pauses = Pauses(
+            (spec.slot.queue for spec in specs if spec.slot.queue), self._switchboard, observer
+        )
         self._stop_workers = StopOrder()
         self._stop_extender = StopOrder()
         self._fatal: ExitCode | None = None
@@ -67,6 +74,14 @@ class Supervisor:
     @property
     def stopping(self) -> bool:
         return self._stop_workers.given.is_set()
+
+    def pause(self, queue: str) -> None:
+        """Have the pools of this queue stop receiving. Raises UnknownQueue."""
+        self.pauses.pause(queue)
+
+    def resume(self, queue: str) -> None:
+        """Have the pools of this queue receive again. Raises UnknownQueue."""
+        self.pauses.resume(queue)
 
     def unsettled_dead(self) -> tuple[Address, ...]:
         """Dead owners whose leases have not all been given back yet."""
@@ -162,12 +177,16 @@ class Supervisor:
             self._give_back(dead)
         self._note_readiness()
 
+    def suspects_of(self, end: End) -> tuple[Suspect, ...]:
+        reason = end.reason.value if end.reason is not None else PLANNED
+        return self._switchboard.suspects_of(end.address, reason)
+
     def ended(self, life: Life, end: End) -> None:
         self._switchboard.detach(end.address)
         self._book.retire(end.address)
         self._note_readiness()
         if self._switchboard.held_by(end.address):
-            self._dead[end.address] = end.reason.value if end.reason is not None else "planned"
+            self._dead[end.address] = end.reason.value if end.reason is not None else PLANNED
             assert self._tasks is not None
             self._tasks.start_soon(self._await_successor, end.address)
 

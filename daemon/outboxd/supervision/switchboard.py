@@ -6,6 +6,7 @@ from typing import assert_never
 
 from outboxd.channels.protocol import (
     Address,
+    Alone,
     Bye,
     Drain,
     ExtenderDown,
@@ -22,9 +23,10 @@ from outboxd.channels.protocol import (
     Ready,
     Resume,
     Settled,
+    Suspect,
     Welcome,
 )
-from outboxd.core.children import Kind
+from outboxd.core.children import Kind, Slot
 from outboxd.supervision.ledger import Ledger
 from outboxd.supervision.link import Link
 
@@ -36,8 +38,8 @@ EXTENDER = Kind.EXTENDER.value
 class Switchboard:
     """Hands messages on without ever waiting for anybody.
 
-    Every Hold, Forget and Settled passes by here, so the ledger knows what a dead consumer held,
-    and what a new extender has to be told.
+    Every Hold, Alone, Forget and Settled passes by here, so the ledger knows what a dead consumer
+    held, and what a new extender has to be told.
     """
 
     def __init__(
@@ -48,6 +50,7 @@ class Switchboard:
         self._links: dict[str, Link] = {}
         self._extender_ready = False
         self._gone: dict[Address, str] = {}
+        self._paused: set[str] = set()
 
     def attach(self, link: Link, welcome: Welcome) -> None:
         """A new incarnation is there: greet it, and tell it what it must know from the start."""
@@ -55,7 +58,10 @@ class Switchboard:
         link.tell(welcome)
         if link.address.name == EXTENDER:
             self._hand_over_ledger(link)
-        elif self._extender_ready:
+            return
+        if (queue := _queue_of(link)) in self._paused:
+            link.tell(Pause(queue))  # before it hears that it may receive
+        if self._extender_ready:
             link.tell(ExtenderUp())
 
     def detach(self, address: Address) -> None:
@@ -74,6 +80,20 @@ class Switchboard:
     def held_by(self, address: Address) -> int:
         """How many leases the ledger knows of this owner."""
         return len(self._ledger.held_by(address))
+
+    def suspects_of(self, address: Address, reason: str) -> tuple[Suspect, ...]:
+        """The messages that a dead owner may have died of, as long as nothing is given back."""
+        return self._ledger.suspects_of(address, reason)
+
+    def pause(self, queue: str) -> None:
+        """Have every pool of this queue stop receiving, those that are started later included."""
+        self._paused.add(queue)
+        self._tell_pools(queue, Pause(queue))
+
+    def resume(self, queue: str) -> None:
+        """Have every pool of this queue receive again."""
+        self._paused.discard(queue)
+        self._tell_pools(queue, Resume(queue))
 
     def unsettled_dead(self, waiting: Iterable[Address]) -> tuple[Address, ...]:
         """Owners that hold leases but are gone, `waiting` ones among them."""
@@ -100,6 +120,9 @@ class Switchboard:
                 if self._owned_by(sender, message):
                     self._ledger.saw(message)
                     self._tell(EXTENDER, message)
+            case Alone():
+                if self._owned_by(sender, message):
+                    self._ledger.saw(message)
             case Settled():
                 self._took_settled(sender, message)
             case Forgotten(owner=owner) | LeaseLost(owner=owner):
@@ -137,7 +160,7 @@ class Switchboard:
         for owner, why in self._gone.items():
             extender.tell(OwnerGone(owner, why))
 
-    def _owned_by(self, sender: Address, message: Hold | Forget | Settled) -> bool:
+    def _owned_by(self, sender: Address, message: Hold | Alone | Forget | Settled) -> bool:
         if message.owner == sender:
             return True
         log.error(
@@ -162,3 +185,13 @@ class Switchboard:
         for name, link in self._links.items():
             if name.startswith(Kind.CONSUMER.value):
                 link.tell(message)
+
+    def _tell_pools(self, queue: str, message: Message) -> None:
+        for link in self._links.values():
+            if _queue_of(link) == queue:
+                link.tell(message)
+
+
+def _queue_of(link: Link) -> str:
+    """The queue of a consumer; of another child the empty string, which names none."""
+    return Slot.parse(link.address.name).queue

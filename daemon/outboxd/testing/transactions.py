@@ -10,6 +10,7 @@ from outboxd.adapters.handlers.loading import LoadedHandler
 from outboxd.adapters.postgres.marks import objection
 from outboxd.core.judging import Ending, Raised, Returned, describe
 from outboxd.core.outcomes import Done
+from outboxd.core.settings import InboxMode
 
 
 class _Undone(Exception):
@@ -24,8 +25,10 @@ CHECK_CONSTRAINTS = "SET CONSTRAINTS ALL IMMEDIATE"
 """Looks at deferred constraints now; undone with its savepoint, it leaves them deferred."""
 
 
-def check_tx(handler: LoadedHandler, tx: Any) -> None:
+def check_tx(handler: LoadedHandler, tx: Any, inbox: InboxMode) -> None:
     """Raises TypeError if the handler cannot be given this."""
+    if tx is not None and inbox != "transaction":
+        raise TypeError(f'with inbox="{inbox}" the daemon has no `tx` to give: leave it out')
     if tx is None:
         if handler.signature.wants_tx:
             raise TypeError(

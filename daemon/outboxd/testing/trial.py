@@ -1,42 +1,43 @@
 """One call of a handler, with everything around it that the daemon would see to."""
 
-from collections.abc import Callable, Mapping
-from datetime import UTC, datetime
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
-import msgspec
 from anyio import to_thread
 
-from outboxd.adapters.handlers.calling import Publish, call_async, call_sync, event_of
-from outboxd.adapters.handlers.inspection import Unfit, inspect_handler
-from outboxd.adapters.handlers.loading import LoadedHandler
+from outboxd.adapters.handlers.calling import call_async, call_sync
+from outboxd.adapters.handlers.invocation import (
+    Invocation,
+    event_of,
+    invocation_of_many,
+    invocation_of_one,
+)
+from outboxd.adapters.handlers.own import judged_by_mark
+from outboxd.adapters.handlers.publishing import Publish
+from outboxd.adapters.postgres.claims import Claiming, Claims, ClaimState
+from outboxd.adapters.postgres.marks import Mark
 from outboxd.core.clock import boottime
 from outboxd.core.envelopes import Malformed, open_envelope
-from outboxd.core.errors import PublishRefused, SettingsError
-from outboxd.core.events import Event, NewEvent
+from outboxd.core.events import Event
 from outboxd.core.judging import Ending, Patience, Returned, clean, judge, spent
-from outboxd.core.messages import ReceivedMessage
-from outboxd.core.outbox import StoredEvent
-from outboxd.core.outcomes import DeadLetter, DeadReason, Outcome
-from outboxd.core.outgoing import body_of
+from outboxd.core.outcomes import DeadLetter, DeadReason, Done, Outcome
 from outboxd.core.retry import Backoff
-from outboxd.core.settings import HandlerSettings
+from outboxd.core.settings import InboxMode
 from outboxd.ports.handling import Call
 from outboxd.producer import publish
+from outboxd.testing.given import QUEUE, Given, body, listed, loaded, message
 from outboxd.testing.transactions import check_tx, within, within_async
-
-QUEUE = "test"
-"""What `context.queue` tells."""
 
 
 class Trial:
-    """The `attempt`-th call of this handler with this event. Raises as `handling.run` does."""
+    """The `attempt`-th call of this handler with this event, or with these events as one batch.
+    Raises as `handling.run` does."""
 
     def __init__(
         self,
         handler: Callable[..., Any],
-        event: Event[Any] | NewEvent,
+        given: Given | Sequence[Given],
         tx: Any,
         options: Mapping[str, Any] | None,
         attempt: int,
@@ -44,12 +45,15 @@ class Trial:
         timeout_seconds: float,
         name: str | None,
         schema: str,
+        inbox: InboxMode,
     ) -> None:
-        self._handler = _loaded(handler, options, timeout_seconds, name)
-        check_tx(self._handler, tx)
+        events, batch = listed(given)
+        self._handler = loaded(handler, options, timeout_seconds, name, inbox, batch)
+        check_tx(self._handler, tx, inbox)
         self._tx = tx
         self._publish: Publish | None = None if tx is None else partial(publish, schema=schema)
-        self._body = _body(event)
+        self._bodies = [body(event) for event in events]
+        self._claims = Claims(schema) if inbox == "own" else None
         self._attempt = attempt
         self._patience = Patience(max_attempts, Backoff())
 
@@ -60,131 +64,75 @@ class Trial:
     def run(self) -> Outcome:
         """Call a synchronous handler, in this thread."""
         prepared = self._prepared()
-        if not isinstance(prepared, _Prepared):
+        if not isinstance(prepared, Prepared):
             return self._judged(prepared)
-        call, event = prepared
-        return self._judged(
-            within(
-                self._tx,
-                self._handler.name,
-                lambda: call_sync(self._handler, call, event, self._publish, self._tx),
-            )
+        ending = within(
+            self._tx,
+            self._handler.name,
+            lambda: call_sync(prepared.invocation, self._publish, self._tx),
         )
+        return self._judged(prepared.claimed(ending))
 
     async def run_async(self) -> Outcome:
         """Call any handler, a synchronous one in a thread."""
         if not self.asynchronous:
             return await to_thread.run_sync(self.run)
         prepared = self._prepared()
-        if not isinstance(prepared, _Prepared):
+        if not isinstance(prepared, Prepared):
             return self._judged(prepared)
-        call, event = prepared
-        return self._judged(
-            await within_async(
-                self._tx,
-                self._handler.name,
-                lambda: call_async(self._handler, call, event, self._publish, self._tx),
-            )
+        ending = await within_async(
+            self._tx,
+            self._handler.name,
+            lambda: call_async(prepared.invocation, self._publish, self._tx),
         )
+        return self._judged(prepared.claimed(ending))
 
-    def _prepared(self) -> "_Prepared | Ending":
-        """The event as the handler is to see it, or why it is not called."""
+    def _prepared(self) -> "Prepared | Ending":
+        """The call that is to be made, or why none is."""
         try:
-            incoming = open_envelope(_message(self._body))
+            calls = [self._call(text) for text in self._bodies]
         except Malformed as error:
             return Returned(DeadLetter(DeadReason.MALFORMED, clean(str(error))))
+        events: list[Event[Any]] = []
+        for call in calls:
+            event = event_of(self._handler, call)
+            if not isinstance(event, Event):
+                return event
+            events.append(event)
+        if self._handler.settings.batch > 1:
+            return Prepared(invocation_of_many(self._handler, calls[0], events), None)
+        ((call, event),) = zip(calls, events, strict=True)
+        if self._claims is None:
+            return Prepared(invocation_of_one(self._handler, call, event), None)
+        claiming = self._claims.claiming(Mark(event.id, self._handler.name))
+        invocation = invocation_of_one(self._handler, call, event, claiming.claim)
+        return Prepared(invocation, claiming)
+
+    def _call(self, text: str) -> Call:
         deadline = boottime() + self._handler.settings.timeout_seconds
-        call = Call(incoming, QUEUE, self._attempt, deadline)
-        event = event_of(self._handler, call)
-        return _Prepared(call, event) if isinstance(event, Event) else event
+        return Call(open_envelope(message(text)), QUEUE, self._attempt, deadline)
 
     def _judged(self, ending: Ending) -> Outcome:
         failures = self._attempt if spent(ending) is not None else self._attempt - 1
         return judge(ending, failures, self._patience, dice=_longest).outcome
 
 
-class _Prepared(NamedTuple):
-    call: Call
-    event: Event[Any]
+class Prepared(NamedTuple):
+    """A call that can be made; `claiming` is what a handler with inbox = "own" claims with."""
+
+    invocation: Invocation
+    claiming: Claiming | None
+
+    def claimed(self, ending: Ending) -> Ending:
+        """The ending as the daemon would see it, if what was claimed is committed with a success
+        and rolled back with a failure; a test's own transaction may still be open around it."""
+        if self.claiming is None:
+            return ending
+        asked = self.claiming.state is not ClaimState.NEVER_ASKED
+        done = isinstance(ending, Returned) and isinstance(ending.outcome, Done)
+        return judged_by_mark(ending, self.claiming, asked and done)
 
 
 def _longest() -> float:
     """No chance: a delay that a test can compare."""
     return 0.0
-
-
-def _loaded(
-    handler: Callable[..., Any],
-    options: Mapping[str, Any] | None,
-    timeout_seconds: float,
-    name: str | None,
-) -> LoadedHandler:
-    where = _place(handler)
-    try:
-        function = _constructed(handler, options)
-        # The mode that allows most; whether there is a transaction is for `check_tx`.
-        signature = inspect_handler(function, "transaction")
-    except Unfit as error:
-        raise SettingsError([f"handler {where} {error}"]) from error
-    settings = HandlerSettings(
-        event="*", handler=where, name=name or where, timeout_seconds=timeout_seconds
-    )
-    return LoadedHandler(settings, function, signature)
-
-
-def _place(handler: object) -> str:
-    """Where a handler is written, as a configuration would name it; of an object, its class."""
-    named = handler if hasattr(handler, "__qualname__") else type(handler)
-    return f"{named.__module__}:{named.__qualname__}"
-
-
-def _constructed(
-    handler: Callable[..., Any], options: Mapping[str, Any] | None
-) -> Callable[..., Any]:
-    if isinstance(handler, type):
-        try:
-            made: Any = handler(**(options or {}))
-        except Exception as error:
-            raise Unfit(
-                f"could not be constructed with its `options`: {type(error).__name__}: {error}"
-            ) from error
-        if not callable(made):
-            raise Unfit("is a class without a `__call__` method, so its object cannot be called")
-        return cast("Callable[..., Any]", made)
-    if not callable(handler):
-        raise Unfit(f"is a {type(handler).__name__}, which cannot be called")
-    if options:
-        raise Unfit("is no class, and `options` are for the constructor of a class")
-    return handler
-
-
-def _body(event: Event[Any] | NewEvent) -> str:
-    """The message's body as the relay would write it."""
-    try:
-        payload = msgspec.json.encode(event.payload).decode()
-    except (TypeError, ValueError, msgspec.MsgspecError) as error:
-        raise PublishRefused(f"payload is not encodable as JSON: {error}") from error
-    occurred_at = event.occurred_at if isinstance(event, Event) else datetime.now(UTC)
-    stored = StoredEvent(
-        key=0,
-        seq=0,
-        id=str(event.id),
-        event_type=event.type,
-        aggregate_type=event.aggregate_type,
-        aggregate_id=event.aggregate_id,
-        payload=payload,
-        traceparent=None,
-        occurred_at=occurred_at.isoformat(),
-        born_at=0.0,
-        attempts=0,
-        due_at=0.0,
-        delivered_to=None,
-    )
-    return body_of(stored, "event")
-
-
-def _message(body: str) -> ReceivedMessage:
-    now = datetime.now(UTC).timestamp()
-    return ReceivedMessage(
-        message_id=QUEUE, receipt_handle=QUEUE, receive_count=1, sent_at=now, body=body
-    )

@@ -2,9 +2,13 @@
 that nothing which happens twice can hide."""
 
 import ctypes
+import os
+import signal
 import time
+from pathlib import Path
 from typing import Any
 
+import anyio
 import msgspec
 import psycopg
 
@@ -15,6 +19,7 @@ class Work(msgspec.Struct):
     """What a test asks a handler to do."""
 
     seconds: float = 0.0
+    folder: str = ""
 
 
 def note(event: Event[Work], tx: psycopg.Connection) -> None:
@@ -24,6 +29,37 @@ def note(event: Event[Work], tx: psycopg.Connection) -> None:
 def sleep(event: Event[Work], tx: psycopg.Connection) -> None:
     _record(tx, event, "sleep")
     time.sleep(event.payload.seconds)
+
+
+async def sleep_async(event: Event[Work], tx: psycopg.AsyncConnection) -> None:
+    await anyio.sleep(event.payload.seconds)
+    await tx.execute(
+        "INSERT INTO public.effects (event_id, handler) VALUES (%s, 'sleep_async')", [event.id]
+    )
+
+
+def sleep_once(event: Event[Work], tx: psycopg.Connection) -> None:
+    """Sleeps only the first time that it is called with an event, whatever became of that call."""
+    _record(tx, event, "sleep_once")
+    mark = Path(event.payload.folder, str(event.id))
+    if not mark.exists():
+        mark.touch()
+        time.sleep(event.payload.seconds)
+
+
+def kill(event: Event[Work]) -> None:
+    """Takes its process along."""
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def leave(event: Event[Work]) -> None:
+    """Ends its process in a way that no `finally` and no handler of exceptions sees."""
+    os._exit(1)
+
+
+def hang(event: Event[Work], tx: psycopg.Connection) -> None:
+    _record(tx, event, "hang")
+    time.sleep(3600)
 
 
 def hold_the_gil(event: Event[Work], tx: psycopg.Connection) -> None:

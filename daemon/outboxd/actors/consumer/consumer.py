@@ -4,20 +4,29 @@ import logging
 import math
 import random
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import anyio
 
+from outboxd.actors.consumer.arrival import Arrivals
+from outboxd.actors.consumer.batches import BatchServer
 from outboxd.actors.consumer.database_watch import DatabaseWatch
+from outboxd.actors.consumer.distribution import Distributor
 from outboxd.actors.consumer.gates import Obstacle
-from outboxd.actors.consumer.hand import Item
 from outboxd.actors.consumer.leases import Leases
+from outboxd.actors.consumer.lines import Lines, LineServer
 from outboxd.actors.consumer.pool import Pool
 from outboxd.actors.consumer.processing import Processor
 from outboxd.actors.consumer.receiving import Receiver
+from outboxd.actors.consumer.retirement import Retirement
+from outboxd.actors.consumer.running import Running
 from outboxd.actors.consumer.sampling import sample_depth
 from outboxd.actors.consumer.settling import Settler
+from outboxd.actors.consumer.solitude import Solitude
+from outboxd.actors.consumer.suspecting import Suspecting
 from outboxd.actors.consumer.timing import Timing
+from outboxd.actors.consumer.verdicts import Verdicts
+from outboxd.actors.consumer.work import Work, Worker
 from outboxd.channels.mailbox import Mailbox
 from outboxd.channels.protocol import (
     Address,
@@ -30,9 +39,10 @@ from outboxd.channels.protocol import (
     Pause,
     Ready,
     Resume,
+    Suspect,
 )
 from outboxd.core.clock import boottime
-from outboxd.core.errors import DrainOverrun
+from outboxd.core.errors import DrainOverrun, HandlerOverran
 from outboxd.core.retry import Dice
 from outboxd.core.settings import QueueSettings
 from outboxd.ports.consumer_observer import ConsumerObserver
@@ -40,6 +50,7 @@ from outboxd.ports.handling import HandlerRunner
 from outboxd.ports.inbox import Inbox
 from outboxd.ports.progress import Progress
 from outboxd.ports.queue import Queue
+from outboxd.ports.suspects import Suspects
 
 log = logging.getLogger(__name__)
 
@@ -58,8 +69,11 @@ class Consumer:
         queue: Queue,
         runner: HandlerRunner,
         inbox: Inbox,
+        suspects: Suspects,
         progress: Progress,
         observer: ConsumerObserver,
+        inherited: Sequence[Suspect] = (),
+        processes: int = 1,
         timing: Timing | None = None,
         clock: Callable[[], float] = boottime,
         wall_clock: Callable[[], float] = time.time,
@@ -82,17 +96,39 @@ class Consumer:
         self._working = anyio.CancelScope()
         self._deadline = math.inf
         self._cut_short = 0
-        self._leases = Leases(pool, address, mailbox)
+        self._leases = leases = Leases(pool, address, mailbox)
         self._watch = DatabaseWatch(pool, inbox)
-        self._settler = Settler(pool, queue, self._leases)
-        self._work, self._items = anyio.create_memory_object_stream[Item](math.inf)
-        self._receiver = Receiver(pool, queue, self._leases, self._settler, self._work)
-        self._processor = Processor(pool, runner, inbox, self._leases, self._settler, self._watch)
+        self._settler = settler = Settler(pool, queue, leases)
+        self._suspecting = Suspecting(pool, suspects, inherited, self._watch)
+        verdicts = Verdicts(pool, inbox, self._watch)
+        running = Running(pool, runner)
+        self._retirement = Retirement(pool, running, inbox, settler, verdicts)
+        processor = Processor(pool, running, inbox, leases, settler, self._suspecting, verdicts)
+        self._stream, self._work = anyio.create_memory_object_stream[Work](math.inf)
+        lines = Lines()
+        self._distributor = Distributor(pool, lines, settler, self._stream)
+        self._worker = Worker(
+            processor,
+            settler,
+            LineServer(pool, lines, processor, settler),
+            BatchServer(pool, running, inbox, settler, verdicts, self._distributor.put),
+        )
+        arrivals = Arrivals(
+            pool,
+            leases,
+            settler,
+            self._suspecting,
+            verdicts,
+            self._distributor,
+            Solitude(pool, self._worker),
+        )
+        self._receiver = Receiver(pool, queue, arrivals, processes)
 
     async def run(self) -> None:
         """Consume until told to drain, or until the supervisor is gone, and wind up.
 
-        Raises DrainOverrun, at the very end, when handlers were not done in their time.
+        Raises, at the very end, HandlerOverran when a handler that cannot be interrupted is over
+        its time, DrainOverrun when handlers were not done in the time of a drain.
         """
         async with anyio.create_task_group() as background:
             background.start_soon(self._listen)
@@ -102,22 +138,35 @@ class Consumer:
             if self._address.name.endswith("/1"):  # the others would count the same messages
                 background.start_soon(sample_depth, self._pool, self._queue)
             await self._watch.look()
+            await self._suspecting.begin()
+            background.start_soon(self._suspecting.run)
+            background.start_soon(self._retire_when_due)
+            background.start_soon(self._distributor.gathering.run_due)
             await self._serve()
             await self._wind_up()
             background.cancel_scope.cancel()
+        if names := ", ".join(sorted(self._retirement.because_of)):
+            raise HandlerOverran(f"over its time and not to be interrupted: {names}")
         if self._cut_short:
             raise DrainOverrun(f"{self._cut_short} handlers did not end in the time of the drain")
 
     async def _serve(self) -> None:
-        """Until all work in hand has ended, or the drain's time for it is over."""
-        with self._working, self._work, self._items:
+        """Until all work in hand has ended, or the time for it is over."""
+        with self._working, self._stream, self._work:
             async with anyio.create_task_group() as workers:
                 for _ in range(self._pool.settings.concurrency):
-                    workers.start_soon(self._processor.work, self._items)
+                    workers.start_soon(self._worker.work, self._work)
                 await self._receiver.run()
-                self._work.close()
+                self._stream.close()
+
+    async def _retire_when_due(self) -> None:
+        await self._retirement.watch(self._take_no_more, self._receiver.ended)
+        self._deadline = min(self._deadline, self._pool.clock() + self._pool.timing.retire_seconds)
+        self._working.cancel()
 
     async def _wind_up(self) -> None:
+        with anyio.move_on_after(self._seconds_left(self._pool.timing.last_word_seconds)):
+            await self._retirement.conclude()
         interrupted = self._pool.hand.interrupted()
         running = self._pool.hand.abandon()
         self._cut_short = len(interrupted) + len(running)
@@ -171,10 +220,15 @@ class Consumer:
 
     def _drain(self, deadline: float) -> None:
         self._deadline = deadline
-        self._pool.stopping.set()
         self._working.deadline = anyio.current_time() + self._seconds_left(
             self._pool.timing.settle_seconds
         )
+        self._take_no_more()
+
+    def _take_no_more(self) -> None:
+        """Receive nothing, and give back what has not begun."""
+        self._pool.stopping.set()
+        self._settler.release(self._distributor.take_waiting())
         self._pool.change.notify()
 
     def _seconds_left(self, kept: float) -> float:

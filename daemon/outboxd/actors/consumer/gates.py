@@ -11,6 +11,7 @@ class Obstacle(StrEnum):
     EXTENDER = "extender"
     DATABASE = "database"
     PAUSED = "paused"
+    SUSPECTS = "suspects"
 
 
 class Change:

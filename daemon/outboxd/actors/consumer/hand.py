@@ -1,16 +1,18 @@
 """The messages in a pool's hand: received, and not yet settled."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from enum import Enum, auto
 
 import anyio
 
+from outboxd.actors.consumer.actions import Action
 from outboxd.actors.consumer.gates import Change
 from outboxd.channels.protocol import Lease
 from outboxd.core.envelopes import Incoming
 from outboxd.core.messages import ReceivedMessage
 from outboxd.core.settings import HandlerSettings
 from outboxd.ports.queue import BATCH
+from outboxd.ports.suspects import Suspicion
 
 SETTLING_LIMIT = 100
 """How many messages may wait to be settled: when SQS takes no deletes, nothing more is received."""
@@ -28,10 +30,22 @@ class Item:
     """One received message on its way through the pool.
 
     `held` says that the extender was told of it, `lost` that SQS has given it to somebody else,
-    `in_thread` that a handler which cannot be interrupted is running.
+    `in_thread` that a handler which cannot be interrupted is running. `verdict` is what is to be
+    done with a message that is not for any handler, `suspicion` what it may have done to a process.
     """
 
-    __slots__ = ("handlers", "held", "in_thread", "incoming", "lease", "lost", "message", "stage")
+    __slots__ = (
+        "handlers",
+        "held",
+        "in_thread",
+        "incoming",
+        "lease",
+        "lost",
+        "message",
+        "stage",
+        "suspicion",
+        "verdict",
+    )
 
     def __init__(self, lease: Lease, message: ReceivedMessage) -> None:
         self.lease = lease
@@ -41,6 +55,8 @@ class Item:
         self.held = False
         self.lost = False
         self.in_thread = False
+        self.verdict: Action | None = None
+        self.suspicion: Suspicion | None = None
         self.stage = Stage.GONE
 
 
@@ -101,6 +117,11 @@ class Hand:
             item = self._items.get(token)
             if item is not None:
                 item.lost = True
+
+    def longest(self, seconds: Callable[[Item], float]) -> float:
+        """The most that a message whose handlers have not ended may take."""
+        active = (item for item in self._items.values() if item.stage is Stage.ACTIVE)
+        return max(map(seconds, active), default=0.0)
 
     def interrupted(self) -> list[Item]:
         """Messages whose handlers did not end; those of running threads are left out."""

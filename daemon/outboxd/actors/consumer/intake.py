@@ -1,19 +1,25 @@
 """Looks into a received message: who it is for, or why it is for nobody."""
 
+import logging
+
+import msgspec
+
+from outboxd.actors.consumer.actions import Action, SendLetter
 from outboxd.actors.consumer.hand import Item
 from outboxd.actors.consumer.leases import Leases
 from outboxd.actors.consumer.pool import NO_HANDLER, Pool
-from outboxd.actors.consumer.settling import Action, SendLetter
 from outboxd.channels.protocol import Lease
 from outboxd.core.envelopes import Malformed, open_envelope
 from outboxd.core.handler_table import HandlerTable
-from outboxd.core.judging import RetryCause, clean, judge_unknown_type
+from outboxd.core.judging import RetryCause, call_again, clean, judge_unknown_type
 from outboxd.core.letters import write_letter
 from outboxd.core.message_plan import Delete, HideFor
 from outboxd.core.messages import ReceivedMessage
 from outboxd.core.outcomes import DeadLetter, DeadReason, Done, Retry
 from outboxd.core.settings import HandlerSettings
 from outboxd.ports.consumer_observer import Processed
+
+log = logging.getLogger(__name__)
 
 
 class Intake:
@@ -42,30 +48,31 @@ class Intake:
         )
         return Item(lease, message)
 
-    def look_into(self, item: Item) -> Action | None:
-        """Find the item's handlers; or what to do with a message that has none."""
+    def look_into(self, item: Item) -> None:
+        """Find the item's handlers; one that has none is given its verdict."""
+        try:
+            item.verdict = self._verdict(item)
+        # The same fence as around a message's handlers: a bug of ours hurts one message at most.
+        except Exception:
+            facts = {"queue": self._pool.name, "message_id": item.message.message_id}
+            log.exception("message not understood; this is a bug in outboxd", extra=facts)
+            self._pool.observer.retried(NO_HANDLER, RetryCause.BUG)
+            item.verdict = HideFor(call_again("", self._pool.dice).after_seconds)
+
+    def permit(self, item: Item, waiting_seconds: float = 0.0) -> None:
+        """Have the lease kept for as long as the item may wait for its turn, and then take."""
+        taking = own_seconds(item) + self._pool.timing.lease_margin_seconds
+        until = item.lease.received_at + waiting_seconds + taking
+        if until > item.lease.permitted_until:
+            item.lease = msgspec.structs.replace(item.lease, permitted_until=until)
+
+    def _verdict(self, item: Item) -> Action | None:
         try:
             item.incoming = open_envelope(item.message)
         except Malformed as error:
             return self._reject(item, DeadLetter(DeadReason.MALFORMED, clean(str(error))))
         item.handlers = self._table.find(item.incoming.type)
-        if not item.handlers:
-            return self._unknown(item)
-        item.lease = self._permit(item.lease, item.handlers)
-        return None
-
-    def _permit(self, lease: Lease, handlers: tuple[HandlerSettings, ...]) -> Lease:
-        longest = sum(handler.timeout_seconds for handler in handlers)
-        permitted = lease.received_at + longest + self._pool.timing.lease_margin_seconds
-        return Lease(
-            lease.token,
-            lease.queue,
-            lease.message_id,
-            lease.receipt_handle,
-            lease.received_at,
-            lease.visibility_seconds,
-            max(lease.permitted_until, permitted),
-        )
+        return None if item.handlers else self._unknown(item)
 
     def _unknown(self, item: Item) -> Action:
         error = f"no handler of queue {self._pool.name} is registered for this event type"
@@ -102,3 +109,15 @@ class Intake:
         now = self._pool.wall_clock()
         letter = write_letter(self._pool.sqs_name, item.message, item.incoming, cause, (), now)
         return SendLetter(letter, cause)
+
+
+def own_seconds(item: Item) -> float:
+    """How long the item's handlers may take, one after another."""
+    return sum(_handler_seconds(handler) for handler in item.handlers)
+
+
+def _handler_seconds(handler: HandlerSettings) -> float:
+    if handler.batch == 1:
+        return handler.timeout_seconds
+    # It waits for company, runs in a batch, and when that fails alone.
+    return handler.batch_wait_seconds + 2 * handler.timeout_seconds

@@ -10,7 +10,7 @@ from outboxd.actors.consumer.gates import Obstacle
 from outboxd.actors.consumer.hand import Item
 from outboxd.actors.consumer.pool import Pool
 from outboxd.channels.mailbox import Mailbox
-from outboxd.channels.protocol import Address, Forget, Forgotten, Hold, Lease, Settled
+from outboxd.channels.protocol import Address, Alone, Forget, Forgotten, Hold, Lease, Settled
 
 
 def extension_possible(lease: Lease, now: float, call_timeout_seconds: float) -> bool:
@@ -56,6 +56,11 @@ class Leases:
         for item in items:
             item.held = True
         await self._mailbox.send_written(Hold(self._owner, tuple(i.lease for i in items)))
+
+    async def alone(self, item: Item) -> None:
+        """Tell the supervisor that this message is handled now, and nothing beside it."""
+        if item.held and not self._orphaned:
+            await self._mailbox.send_written(Alone(self._owner, item.lease.token))
 
     async def forget(self, items: Iterable[Item]) -> None:
         """Return when no extension of these messages can reach SQS any more, or one call timeout

@@ -12,13 +12,16 @@ from outboxd.actors.consumer.hand import Hand
 from outboxd.actors.consumer.timing import Timing
 from outboxd.core.clock import boottime
 from outboxd.core.judging import Patience
+from outboxd.core.narrowing import FailedHeads
 from outboxd.core.retry import Backoff, Dice
-from outboxd.core.settings import QueueSettings
+from outboxd.core.settings import BackoffSettings, QueueSettings
 from outboxd.ports.consumer_observer import ConsumerObserver
 from outboxd.ports.progress import Progress
 
 NO_HANDLER = ""
 """Stands for the handler of messages that come to none."""
+
+_JITTER: dict[str, float] = {"none": 0.0, "equal": 0.5, "full": 1.0}
 
 
 @dataclass(slots=True, kw_only=True)
@@ -37,6 +40,7 @@ class Pool:
     stopping: anyio.Event = field(default_factory=anyio.Event)
     gates: Gates = field(init=False)
     hand: Hand = field(init=False)
+    failed_heads: FailedHeads = field(default_factory=FailedHeads)
     patience: dict[str, Patience] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -50,13 +54,25 @@ class Pool:
         """The name that SQS knows the queue by."""
         return self.settings.queue_name or self.name
 
+    @property
+    def fifo(self) -> bool:
+        """Whether the messages of a group are to be handled in their order."""
+        return self.sqs_name.endswith(".fifo")
+
 
 def _patience(settings: QueueSettings) -> dict[str, Patience]:
-    backoff = Backoff(
-        first_seconds=settings.backoff_first_seconds, cap_seconds=settings.backoff_cap_seconds
-    )
-    patience = {NO_HANDLER: Patience(settings.max_attempts, backoff)}
+    patience = {NO_HANDLER: Patience(settings.max_attempts, _backoff(settings.backoff))}
     for handler in settings.handlers:
         attempts = handler.max_attempts or settings.max_attempts
-        patience[handler.name] = Patience(attempts, backoff)
+        patience[handler.name] = Patience(attempts, _backoff(handler.backoff or settings.backoff))
     return patience
+
+
+def _backoff(settings: BackoffSettings) -> Backoff:
+    return Backoff(
+        first_seconds=settings.first_seconds,
+        factor=settings.factor,
+        cap_seconds=settings.cap_seconds,
+        jitter=_JITTER[settings.jitter],
+        delays=settings.delays_seconds,
+    )

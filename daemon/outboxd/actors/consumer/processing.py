@@ -1,36 +1,24 @@
 """Runs a message's handlers and decides what becomes of the message."""
 
 import logging
-from collections.abc import Mapping
-from typing import assert_never
+from collections.abc import Mapping, Sequence
 
-from anyio.streams.memory import MemoryObjectReceiveStream
-
-from outboxd.actors.consumer.database_watch import DatabaseWatch
+from outboxd.actors.consumer.actions import Action
 from outboxd.actors.consumer.hand import Item
 from outboxd.actors.consumer.leases import Leases
 from outboxd.actors.consumer.pool import NO_HANDLER, Pool
 from outboxd.actors.consumer.running import Running
-from outboxd.actors.consumer.settling import Action, SendLetter, Settler
-from outboxd.core.envelopes import Incoming
+from outboxd.actors.consumer.settling import Settler
+from outboxd.actors.consumer.suspecting import Suspecting
+from outboxd.actors.consumer.verdicts import Verdicts
 from outboxd.core.errors import Unavailable
-from outboxd.core.judging import (
-    Away,
-    Ending,
-    Judgement,
-    RetryCause,
-    Returned,
-    call_again,
-    judge,
-    spent,
-)
-from outboxd.core.letters import write_letter
-from outboxd.core.message_plan import Bury, Delete, HandlerResult, HideFor, plan
-from outboxd.core.outcomes import DeadLetter, DeadReason, Done, Retry
+from outboxd.core.judging import Ending, RetryCause, Returned, call_again, crash_verdict
+from outboxd.core.message_plan import HandlerResult, HideFor
+from outboxd.core.outcomes import DeadLetter, Done
 from outboxd.core.settings import HandlerSettings
 from outboxd.ports.consumer_observer import Processed
-from outboxd.ports.handling import HandlerRunner
 from outboxd.ports.inbox import Inbox, Standing
+from outboxd.ports.suspects import Suspicion
 
 log = logging.getLogger(__name__)
 
@@ -39,152 +27,97 @@ _DUPLICATE = Returned(Done(duplicate=True))
 
 
 class Processor:
-    """Hands a message on for deletion only when every one of its handlers has ended for good."""
+    """Says that a message may be deleted only when every one of its handlers has ended for good."""
 
     def __init__(
         self,
         pool: Pool,
-        runner: HandlerRunner,
+        running: Running,
         inbox: Inbox,
         leases: Leases,
         settler: Settler,
-        watch: DatabaseWatch,
+        suspecting: Suspecting,
+        verdicts: Verdicts,
     ) -> None:
         self._pool = pool
-        self._running = Running(pool, runner)
+        self._running = running
         self._inbox = inbox
         self._leases = leases
         self._settler = settler
-        self._watch = watch
+        self._suspecting = suspecting
+        self._verdicts = verdicts
 
-    async def work(self, items: MemoryObjectReceiveStream[Item]) -> None:
-        """Process one item after another until there are no more; one of many workers."""
-        async for item in items:
-            await self._process(item)
-
-    async def _process(self, item: Item) -> None:
+    async def run(self, item: Item) -> Action | None:
+        """Run the item's handlers and return what is to be done with its message; None if it is in
+        hand no longer, released by a stop, or lost."""
         if self._pool.stopping.is_set():
             self._settler.release([item])
-            return
+            return None
         if item.lost or self._ran_out(item):
             await self._drop(item)
-            return
+            return None
         try:
-            action = await self._decide(item)
+            return await self._decide(item)
         # The last fence around one message: a bug of ours must not take its neighbours along.
         except Exception:
             log.exception(
                 "message not processed; this is a bug in outboxd", extra=self._facts(item)
             )
             self._pool.observer.retried(NO_HANDLER, RetryCause.BUG)
-            action = HideFor(call_again("", self._pool.dice).after_seconds)
-        self._settler.submit(item, action)
+            return HideFor(call_again("", self._pool.dice).after_seconds)
 
     async def _decide(self, item: Item) -> Action:
-        assert item.incoming is not None
         try:
-            standings = await self._standings(item, item.incoming)
+            standings = await self._standings(item)
+            verdict = _verdict(item.suspicion)
+            if verdict is not None:
+                results = await self._verdicts.condemn(item, standings, verdict)
+                return self._verdicts.action(item, results)
         except Unavailable as error:
-            return self._postpone(item, error)
+            return self._verdicts.postpone(item, error)
         if item.message.receive_count == 1:
             self._pool.observer.waited(self._pool.wall_clock() - item.message.sent_at)
+        return self._verdicts.action(item, await self._results(item, standings))
+
+    async def _results(
+        self, item: Item, standings: Mapping[str, Standing]
+    ) -> Sequence[HandlerResult]:
+        if item.suspicion is not None:
+            await self._leases.alone(item)
         results = [
-            await self._result(item, item.incoming, handler, standings.get(handler.name, _FRESH))
+            await self._result(item, handler, standings.get(handler.name, _FRESH))
             for handler in item.handlers
         ]
-        return self._action(item, results)
+        if item.suspicion is not None:
+            await self._suspecting.clear(item)
+        return results
 
-    async def _standings(self, item: Item, incoming: Incoming) -> Mapping[str, Standing]:
+    async def _standings(self, item: Item) -> Mapping[str, Standing]:
         """Nothing can be known of a message's first delivery to its only handler."""
+        assert item.incoming is not None
         if item.message.receive_count == 1 and len(item.handlers) == 1:
             return {}
         names = [handler.name for handler in item.handlers]
-        return await self._inbox.standings(incoming.id, item.message, names)
+        return await self._inbox.standings(item.incoming.id, item.message, names)
 
     async def _result(
-        self, item: Item, incoming: Incoming, handler: HandlerSettings, standing: Standing
+        self, item: Item, handler: HandlerSettings, standing: Standing
     ) -> HandlerResult:
         if standing.dead is not None:
             return HandlerResult(handler.name, standing.dead, standing.attempts)
         ending: Ending = _DUPLICATE
         if not standing.done:
-            ending = await self._running.run(item, incoming, handler, standing.attempts + 1)
-        try:
-            judgement, attempts = await self._judge(item, incoming, handler, standing, ending)
-        except Unavailable as error:
-            ending = Away(str(error))
-            attempts = standing.attempts
-            judgement = judge(ending, attempts, self._pool.patience[handler.name], self._pool.dice)
-        self._tell(incoming, handler.name, ending, judgement)
-        return HandlerResult(handler.name, judgement.outcome, attempts)
-
-    async def _judge(
-        self,
-        item: Item,
-        incoming: Incoming,
-        handler: HandlerSettings,
-        standing: Standing,
-        ending: Ending,
-    ) -> tuple[Judgement, int]:
-        error = spent(ending)
-        attempts = standing.attempts
-        if error is not None:
-            attempts = await self._inbox.failed(incoming.id, item.message, handler.name, error)
-        judgement = judge(ending, attempts, self._pool.patience[handler.name], self._pool.dice)
-        if isinstance(judgement.outcome, DeadLetter):
-            letter = judgement.outcome
-            await self._inbox.dead(incoming.id, item.message, handler.name, letter)
-        return judgement, attempts
-
-    def _action(self, item: Item, results: list[HandlerResult]) -> Action:
-        decided = plan(results)
-        match decided:
-            case Delete() | HideFor():
-                return decided
-            case Bury(dead=dead):
-                now = self._pool.wall_clock()
-                cause = dead[0].letter
-                letter = write_letter(
-                    self._pool.sqs_name, item.message, item.incoming, cause, dead, now
-                )
-                return SendLetter(letter, cause, dead)
-            case _:
-                assert_never(decided)
-
-    def _postpone(self, item: Item, error: Unavailable) -> HideFor:
-        self._watch.lost(str(error))
-        for handler in item.handlers:
-            self._pool.observer.processed(handler.name, Processed.RETRY)
-            self._pool.observer.retried(handler.name, RetryCause.DATABASE)
-        return HideFor(call_again(str(error), self._pool.dice).after_seconds)
-
-    def _tell(self, incoming: Incoming, handler: str, ending: Ending, judgement: Judgement) -> None:
-        if isinstance(ending, Away):
-            self._watch.lost(ending.error)
-        else:
-            self._watch.used()
-        match judgement.outcome:
-            case Done(duplicate=True):
-                self._pool.observer.processed(handler, Processed.DUPLICATE)
-            case Done():
-                self._pool.observer.processed(handler, Processed.OK)
-                occurred = incoming.occurred_at.timestamp()
-                self._pool.observer.handled(handler, self._pool.wall_clock() - occurred)
-            case Retry():
-                self._pool.observer.processed(handler, Processed.RETRY)
-                self._pool.observer.retried(handler, judgement.cause or RetryCause.ERROR)
-            case DeadLetter(reason=DeadReason.INVALID_PAYLOAD):
-                self._pool.observer.processed(handler, Processed.POISON)
-                self._pool.observer.poison(DeadReason.INVALID_PAYLOAD)
-            case DeadLetter():
-                self._pool.observer.processed(handler, Processed.DEAD)
-            case _:
-                assert_never(judgement.outcome)
+            ending = await self._running.run(item, handler, standing.attempts + 1)
+        return await self._verdicts.judge(item, handler, standing.attempts, ending)
 
     def _ran_out(self, item: Item) -> bool:
-        """Whether this process stood still since the receive; the extender may never have known."""
+        """Whether the lease is over, since this process stood still for so long.
+
+        The extender keeps a lease while its message waits for its turn, but not beyond this.
+        """
         lease = item.lease
-        return self._pool.clock() >= lease.received_at + lease.visibility_seconds
+        until = lease.permitted_until if item.held else lease.received_at + lease.visibility_seconds
+        return self._pool.clock() >= until
 
     async def _drop(self, item: Item) -> None:
         """The message is visible again, and maybe in other hands."""
@@ -196,3 +129,7 @@ class Processor:
 
     def _facts(self, item: Item) -> dict[str, object]:
         return {"queue": self._pool.name, "message_id": item.message.message_id}
+
+
+def _verdict(suspicion: Suspicion | None) -> DeadLetter | None:
+    return None if suspicion is None else crash_verdict(suspicion.crashes_alone, suspicion.reason)

@@ -1,20 +1,13 @@
-"""Receives as many messages as there are free slots, and hands each to a worker."""
+"""Receives as many messages as there are free slots, and as may be received."""
 
 import logging
-from collections.abc import Sequence
 
 import anyio
-from anyio.streams.memory import MemoryObjectSendStream
 
-from outboxd.actors.consumer.hand import Item
-from outboxd.actors.consumer.intake import Intake
-from outboxd.actors.consumer.leases import Leases
-from outboxd.actors.consumer.pool import NO_HANDLER, Pool
-from outboxd.actors.consumer.settling import Action, Settler
+from outboxd.actors.consumer.arrival import Arrivals
+from outboxd.actors.consumer.pool import Pool
 from outboxd.core.errors import OutageKind, Unavailable
-from outboxd.core.judging import RetryCause, call_again
-from outboxd.core.message_plan import HideFor
-from outboxd.core.messages import ReceivedMessage
+from outboxd.core.rate import Rate
 from outboxd.pacing import pause
 from outboxd.ports.queue import BATCH, Queue
 
@@ -27,36 +20,40 @@ _FATAL = (OutageKind.MISSING, OutageKind.DENIED, OutageKind.CREDENTIALS)
 class Receiver:
     """Never has more messages in hand than there are slots, and leaves none behind when it ends."""
 
-    def __init__(
-        self,
-        pool: Pool,
-        queue: Queue,
-        leases: Leases,
-        settler: Settler,
-        work: MemoryObjectSendStream[Item],
-    ) -> None:
+    def __init__(self, pool: Pool, queue: Queue, arrivals: Arrivals, processes: int) -> None:
         self._pool = pool
         self._queue = queue
-        self._leases = leases
-        self._settler = settler
-        self._work = work
-        self._intake = Intake(pool, leases)
+        self._arrivals = arrivals
         self._failures = 0
+        most = pool.settings.max_per_second
+        self._rate = None if most is None else Rate(most / processes, pool.clock())
         self.first_poll = anyio.Event()
         """Set once a receive is on its way, or somebody else is to be waited for."""
+        self.ended = anyio.Event()
+        """Set once no receive is on its way any more, nor will be."""
 
     async def run(self) -> None:
         """Receive until stopping; the receive in flight then is joined, not thrown away."""
         while await self._wait_for_room():
             await self._wait_for_company()
-            if room := self._room():
+            await self._wait_for_rate()
+            if room := min(self._room(), self._allowed()):
                 await self._receive(room)
+        self.ended.set()
 
     def _room(self) -> int:
-        """How many messages to receive now."""
+        """How many messages there is room for now."""
         if self._pool.stopping.is_set() or not self._pool.gates.open:
             return 0
         return self._pool.hand.room()
+
+    def _allowed(self) -> int:
+        """How many messages may be received now."""
+        return BATCH if self._rate is None else self._rate.available(self._pool.clock())
+
+    async def _wait_for_rate(self) -> None:
+        if self._rate is not None:
+            await pause(self._pool.stopping, self._rate.seconds_until_one(self._pool.clock()))
 
     async def _wait_for_room(self) -> bool:
         """Return once there is room for a message; False when stopping."""
@@ -82,8 +79,10 @@ class Receiver:
     async def _receive(self, room: int) -> None:
         received_at = self._pool.clock()
         self.first_poll.set()
+        settings = self._pool.settings
+        limit, wait = self._pool.failed_heads.plan(received_at, room, settings.wait_seconds)
         try:
-            messages = await self._queue.receive(room, self._pool.settings.wait_seconds)
+            messages = await self._queue.receive(limit, wait)
         except Unavailable as error:
             await self._endure(error)
             return
@@ -91,42 +90,14 @@ class Receiver:
         self._pool.progress.last_receive_at = self._pool.clock()
         self._pool.observer.received(len(messages), sum(m.receive_count > 1 for m in messages))
         if messages:
-            await self._take_in(messages, received_at)
-        elif not self._pool.settings.wait_seconds:
+            self._take_from_rate(len(messages))
+            await self._arrivals.take_in(messages, received_at)
+        elif not wait:
             await pause(self._pool.stopping, self._pool.timing.short_poll_seconds)
 
-    async def _take_in(self, messages: Sequence[ReceivedMessage], received_at: float) -> None:
-        if self._pool.clock() >= received_at + self._pool.settings.visibility_seconds:
-            # This process stood still: the messages are visible again, and maybe in other hands.
-            log.warning(
-                "messages dropped; their leases ran out before they were looked at",
-                extra={"queue": self._pool.name, "count": len(messages)},
-            )
-            return
-        items = [self._intake.item(message, received_at) for message in messages]
-        for item in items:
-            self._pool.hand.take(item)
-        if self._pool.stopping.is_set():
-            self._settler.release(items)
-            return
-        actions = [(item, self._look_into(item)) for item in items]
-        fit = [item for item, action in actions if action is None]
-        await self._leases.hold(fit)
-        for item in fit:
-            self._work.send_nowait(item)
-        for item, action in actions:
-            if action is not None:
-                self._settler.submit(item, action)
-
-    def _look_into(self, item: Item) -> Action | None:
-        try:
-            return self._intake.look_into(item)
-        # The same fence as around a message's handlers: a bug of ours hurts one message at most.
-        except Exception:
-            facts = {"queue": self._pool.name, "message_id": item.message.message_id}
-            log.exception("message not understood; this is a bug in outboxd", extra=facts)
-            self._pool.observer.retried(NO_HANDLER, RetryCause.BUG)
-            return HideFor(call_again("", self._pool.dice).after_seconds)
+    def _take_from_rate(self, count: int) -> None:
+        if self._rate is not None:
+            self._rate.take(count, self._pool.clock())
 
     async def _endure(self, error: Unavailable) -> None:
         self._failures += 1

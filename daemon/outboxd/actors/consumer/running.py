@@ -1,12 +1,29 @@
-"""Calls one handler, and keeps the heartbeat's picture of what runs."""
+"""Calls handlers, keeps the heartbeat's picture of what runs, and knows what is over its time."""
+
+from collections.abc import Sequence
+
+import msgspec
 
 from outboxd.actors.consumer.hand import Item
 from outboxd.actors.consumer.pool import Pool
-from outboxd.core.envelopes import Incoming
 from outboxd.core.judging import Ending, Returned
 from outboxd.core.outcomes import Done
 from outboxd.core.settings import HandlerSettings
-from outboxd.ports.handling import Call, HandlerRunner
+from outboxd.ports.handling import BatchDone, BatchEnding, Call, HandlerRunner
+
+
+class Started(msgspec.Struct, frozen=True):
+    """One call of a handler that is in progress, with one message or with a batch."""
+
+    handler: HandlerSettings
+    items: Sequence[Item]
+    attempt: int
+    started_at: float
+    interruptible: bool
+
+    @property
+    def deadline(self) -> float:
+        return self.started_at + self.handler.timeout_seconds
 
 
 class Running:
@@ -15,37 +32,66 @@ class Running:
     def __init__(self, pool: Pool, runner: HandlerRunner) -> None:
         self._pool = pool
         self._runner = runner
-        self._started: dict[int, float] = {}
+        self._started: dict[int, Started] = {}
 
-    async def run(
-        self, item: Item, incoming: Incoming, handler: HandlerSettings, attempt: int
-    ) -> Ending:
+    async def run(self, item: Item, handler: HandlerSettings, attempt: int) -> Ending:
         """Call the handler and return how that ended."""
-        started_at = self._pool.clock()
-        call = Call(incoming, self._pool.name, attempt, started_at + handler.timeout_seconds)
-        self._begin(item, handler.name, started_at)
+        started = self._begin(handler, [item], attempt)
         ok = False
         try:
-            ending = await self._runner.run(handler.name, call)
+            ending = await self._runner.run(handler.name, self._call(item, started))
             ok = isinstance(ending, Returned) and isinstance(ending.outcome, Done)
-            # Not in `finally`: a drain's deadline ends this wait, and the thread goes on.
-            item.in_thread = False
+            self._thread_ended(started)
             return ending
         finally:
-            self._end(item, handler.name, self._pool.clock() - started_at, ok)
+            self._end(started, ok)
 
-    def _begin(self, item: Item, handler: str, now: float) -> None:
-        item.in_thread = not self._runner.interruptible(handler)
-        self._started[item.lease.token] = now
-        self._show()
-        self._pool.observer.started(handler)
+    async def run_batch(self, items: Sequence[Item], handler: HandlerSettings) -> BatchEnding:
+        """Call the handler with all of these at once."""
+        started = self._begin(handler, items, 1)
+        ok = False
+        try:
+            calls = [self._call(item, started) for item in items]
+            ending = await self._runner.run_batch(handler.name, calls)
+            ok = isinstance(ending, BatchDone)
+            self._thread_ended(started)
+            return ending
+        finally:
+            self._end(started, ok)
 
-    def _end(self, item: Item, handler: str, seconds: float, ok: bool) -> None:
-        del self._started[item.lease.token]
+    def overdue(self) -> list[Started]:
+        """The calls that are over their time and cannot be interrupted."""
+        now = self._pool.clock()
+        return [s for s in self._started.values() if not s.interruptible and now >= s.deadline]
+
+    def _call(self, item: Item, started: Started) -> Call:
+        assert item.incoming is not None
+        return Call(item.incoming, self._pool.name, started.attempt, started.deadline)
+
+    def _begin(self, handler: HandlerSettings, items: Sequence[Item], attempt: int) -> Started:
+        interruptible = self._runner.interruptible(handler.name)
+        started = Started(handler, items, attempt, self._pool.clock(), interruptible)
+        for item in items:
+            item.in_thread = not interruptible
+        self._started[id(started)] = started
         self._show()
-        self._pool.observer.finished(handler, seconds, ok)
+        self._pool.observer.started(handler.name)
+        return started
+
+    def _thread_ended(self, started: Started) -> None:
+        # Not in `finally`: a drain's deadline ends this wait, and the thread goes on.
+        for item in started.items:
+            item.in_thread = False
+
+    def _end(self, started: Started, ok: bool) -> None:
+        del self._started[id(started)]
+        self._show()
+        seconds = self._pool.clock() - started.started_at
+        self._pool.observer.finished(started.handler.name, seconds, ok)
 
     def _show(self) -> None:
-        self._pool.progress.in_flight = len(self._started)
+        started = self._started.values()
+        self._pool.progress.in_flight = len(started)
         # Insertion order is the order of starting.
-        self._pool.progress.oldest_started_at = next(iter(self._started.values()), None)
+        oldest = next(iter(started), None)
+        self._pool.progress.oldest_started_at = None if oldest is None else oldest.started_at

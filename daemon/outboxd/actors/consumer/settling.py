@@ -3,19 +3,17 @@
 import logging
 import math
 from collections.abc import Awaitable, Iterable, Sequence
-from typing import TypeAlias, assert_never
+from typing import assert_never
 
 import anyio
-import msgspec
 from anyio.abc import TaskStatus
 
+from outboxd.actors.consumer.actions import Action, SendLetter
 from outboxd.actors.consumer.hand import Item
 from outboxd.actors.consumer.leases import Leases
 from outboxd.actors.consumer.pool import NO_HANDLER, Pool
 from outboxd.core.errors import OutageKind, Unavailable
-from outboxd.core.letters import Letter
-from outboxd.core.message_plan import DeadHandler, Delete, HideFor, visibility
-from outboxd.core.outcomes import DeadLetter
+from outboxd.core.message_plan import Delete, HideFor, visibility
 from outboxd.ports.queue import BATCH, Hiding, Queue, Refusal
 
 log = logging.getLogger(__name__)
@@ -27,26 +25,16 @@ DELETABLE_SECONDS = 43_200.0
 """No receipt is good for longer than the twelve hours for which SQS hides a message."""
 
 
-class SendLetter(msgspec.Struct, frozen=True):
-    """Send the letter, then delete. `dead` is empty when the message came to no handler."""
-
-    letter: Letter
-    cause: DeadLetter
-    dead: tuple[DeadHandler, ...] = ()
-
-
-Action: TypeAlias = Delete | HideFor | SendLetter
-
-
 class Settlement:
-    """What is to be done about one message, after `tries` tries."""
+    """What is to be done about one message, after `tries` tries; `finished` is for who waits."""
 
-    __slots__ = ("action", "item", "tries")
+    __slots__ = ("action", "finished", "item", "tries")
 
     def __init__(self, item: Item, action: Action) -> None:
         self.item = item
         self.action = action
         self.tries = 0
+        self.finished: anyio.Event | None = None
 
 
 class Settler:
@@ -75,6 +63,15 @@ class Settler:
         """Free the message's slot, and see to it that the action is carried out."""
         self._pool.hand.settle(item)
         self._enqueue([Settlement(item, action)])
+
+    async def settle(self, item: Item, action: Action) -> bool:
+        """The same, and wait for it: whether the message is gone for good."""
+        self._pool.hand.settle(item)
+        settlement = Settlement(item, action)
+        settlement.finished = anyio.Event()
+        self._enqueue([settlement])
+        await settlement.finished.wait()
+        return isinstance(settlement.action, Delete)
 
     def release(self, items: Sequence[Item]) -> None:
         """Make messages visible again at once."""
@@ -206,11 +203,16 @@ class Settler:
         self._enqueue([settlement])
 
     async def _finish(self, settlements: Iterable[Settlement]) -> None:
-        items = [s.item for s in settlements]
-        if items:
-            # Told before they are let go: a drain ends when nothing is in hand any more.
-            await self._leases.settled(items)
-            self._pool.hand.drop(items)
+        finished = list(settlements)
+        if not finished:
+            return
+        items = [s.item for s in finished]
+        # Told before they are let go: a drain ends when nothing is in hand any more.
+        await self._leases.settled(items)
+        self._pool.hand.drop(items)
+        for settlement in finished:
+            if settlement.finished is not None:
+                settlement.finished.set()
 
     def _tell_buried(self, settlement: Settlement) -> None:
         action = settlement.action

@@ -34,6 +34,12 @@ class Timing(msgspec.Struct, frozen=True, kw_only=True):
     short_poll_seconds: float = 0.2
     """Between polls of an empty queue that do not wait by themselves (wait_seconds = 0)."""
 
+    overdue_look_seconds: float = 0.5
+    """How often it is looked at whether a handler that cannot be interrupted is over its time."""
+
+    retire_seconds: float = 10.0
+    """What a process that ends because of such a handler takes at most to settle its messages."""
+
     sample_seconds: float = 15.0
     """How often the queue's depth is asked for."""
 

@@ -101,12 +101,12 @@ def _signature(settings: Settings, handler: HandlerSettings, target: Any) -> Sig
             raise Unfit(f"is of type {type(target).__name__}, which cannot be called")
         if handler.options:
             raise Unfit("is a function, and `options` are for the constructor of a class")
-        return inspect_handler(target, handler.inbox)
+        return inspect_handler(target, handler.inbox, handler.batch)
     call = inspect.getattr_static(target, "__call__", None)
     if not inspect.isfunction(call):
         raise Unfit("is a class without a `__call__` method, so its object cannot be called")
     _check_options(target, handler)
-    return inspect_handler(_bound(call), handler.inbox)
+    return inspect_handler(_bound(call), handler.inbox, handler.batch)
 
 
 def _bound(call: Callable[..., Any]) -> Callable[..., Any]:

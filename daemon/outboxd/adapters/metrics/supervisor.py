@@ -9,7 +9,7 @@ from typing import get_args
 from prometheus_client import CollectorRegistry, Counter, Gauge, ProcessCollector
 
 from outboxd.channels.protocol import Heartbeat
-from outboxd.core.children import Kind
+from outboxd.core.children import Kind, Slot
 from outboxd.core.lives import Direction, RestartReason, State
 from outboxd.version import __version__
 
@@ -49,6 +49,9 @@ class SupervisorMetrics:
         build.labels(__version__, revision, platform.python_version()).set(1)
         self._ready = self._gauge("ready", "1 when every required child is ready")
         self._stopping = self._gauge("shutdown_in_progress", "1 from the first stop request")
+        self._paused = self._gauge(
+            "queue_paused", "1 while an operator has paused this queue's pools", "queue"
+        )
         self._loop_lag = self._gauge(
             "supervisor_loop_lag_seconds", "Largest event-loop delay of about the last minute"
         )
@@ -104,6 +107,8 @@ class SupervisorMetrics:
 
     def _create_series(self, child: str, kind: Kind) -> None:
         self.child_state(child, kind, State.STOPPED)
+        if queue := Slot.parse(child).queue:
+            self._paused.labels(queue)
         self._starts.labels(child)
         for reason in RestartReason:
             self._restarts.labels(child, reason.value)
@@ -150,6 +155,9 @@ class SupervisorMetrics:
         known = self._cpu_seconds.get(child, 0.0)
         self._cpu.labels(child).inc(max(0.0, heartbeat.cpu_seconds - known))
         self._cpu_seconds[child] = heartbeat.cpu_seconds
+
+    def queue_paused(self, queue: str, paused: bool) -> None:
+        self._paused.labels(queue).set(1 if paused else 0)
 
     def ready(self, ready: bool) -> None:
         self._ready.set(1 if ready else 0)

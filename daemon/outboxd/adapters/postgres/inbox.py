@@ -1,12 +1,13 @@
 """The inbox's memory of failures and marks, one autocommit statement for each question."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from typing import Any
 from uuid import UUID
 
 import anyio
 import psycopg
 
+from outboxd.adapters.postgres.left_over import LeftOver
 from outboxd.adapters.postgres.marks import Mark, Statements
 from outboxd.adapters.postgres.pools import AsyncConnections, Connections, Database
 from outboxd.adapters.postgres.sessions import statement
@@ -29,6 +30,12 @@ STANDINGS = """
     SELECT handler, 0, NULL, false, false, true
       FROM {schema}.processed_events
      WHERE event_id = %(event_id)s AND handler = ANY (%(handlers)s)
+"""
+
+TRIED = """
+    SELECT event_id, message_id, dead_at IS NOT NULL
+      FROM {schema}.handler_failures
+     WHERE event_id = ANY (%(event_ids)s) AND handler = %(handler)s
 """
 
 # A new message continues the count unless the old one's story has ended: two copies of one event
@@ -65,13 +72,17 @@ PING = """
 class PostgresInbox:
     """Keeps `ports.inbox.Inbox`, and the marks of the inbox mode `after`."""
 
+    remembers = True
+
     def __init__(
         self, database: Database, connections: AsyncConnections, threads: Connections | None = None
     ) -> None:
         self._database = database
         self._connections = connections
         self._threads = threads
+        self.left_over = LeftOver()
         self._standings = statement(STANDINGS, database.schema)
+        self._tried = statement(TRIED, database.schema)
         self._failed = statement(FAILED, database.schema)
         self._dead = statement(DEAD, database.schema)
         self._ping = statement(PING, database.schema)
@@ -89,13 +100,28 @@ class PostgresInbox:
         for handler, attempts, error, dead, over, done in await self._rows(
             self._standings, parameters
         ):
-            if done:  # a failure before the success, in another row, is history
+            if done:
+                if (handler, event_id) in self.left_over:
+                    continue
+                # A failure before the success, in another row, is history.
                 standings[handler] = Standing(done=True)
             elif dead:
                 standings.setdefault(handler, Standing(attempts, dead=_read(error)))
             elif not over:
                 standings.setdefault(handler, Standing(attempts))
         return standings
+
+    async def tried(
+        self, handler: str, deliveries: Sequence[tuple[UUID, ReceivedMessage]]
+    ) -> Set[UUID]:
+        event_ids = list({event_id for event_id, _ in deliveries})
+        rows = await self._rows(self._tried, {"event_ids": event_ids, "handler": handler})
+        failures = {event_id: (message_id, dead) for event_id, message_id, dead in rows}
+        return {
+            event_id
+            for event_id, message in deliveries
+            if event_id in failures and not _over(message, *failures[event_id])
+        }
 
     async def failed(
         self, event_id: UUID, message: ReceivedMessage, handler: str, error: str
@@ -143,6 +169,11 @@ class PostgresInbox:
                 await connection.hang_up()
                 text = f"PostgreSQL: no answer within {ANSWER_SECONDS:g} s"
                 raise Unavailable(text, OutageKind.TIMEOUT) from error
+
+
+def _over(message: ReceivedMessage, message_id: str, dead: bool) -> bool:
+    """Whether those failures are of another message, whose story has ended."""
+    return dead and message_id != message.message_id
 
 
 def _key(event_id: UUID, message: ReceivedMessage, handler: str) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """The statements around a handler's transaction, and what their results mean."""
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, Protocol
 from uuid import UUID
 
 import msgspec
@@ -28,6 +29,17 @@ _BEGIN = """
 INSERTED = 2
 """Position of the INSERT's result among those of BEGIN."""
 
+# Sorted, so that of two batches with common events one waits for the other and not both.
+_BEGIN_BATCH = """
+    BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE;
+    SET LOCAL lock_timeout = '2s';
+    INSERT INTO {schema}.processed_events (event_id, handler)
+    SELECT event_id, %(handler)s FROM unnest(%(event_ids)s::uuid[]) AS event_id ORDER BY event_id
+        ON CONFLICT DO NOTHING
+        RETURNING xmin::text, event_id;
+    SET LOCAL lock_timeout TO DEFAULT
+"""
+
 _COMMIT = """
     SELECT 1 / (coalesce(pg_current_xact_id_if_assigned()::xid::text, '') = %(xid)s)::int;
     COMMIT
@@ -37,6 +49,13 @@ _UNDO = """
     ROLLBACK;
     SELECT 1 FROM {schema}.processed_events
      WHERE event_id = %(event_id)s AND handler = %(handler)s AND xmin::text = %(xid)s
+"""
+_UNDO_BATCH = """
+    ROLLBACK;
+    SELECT 1 FROM {schema}.processed_events
+     WHERE event_id = ANY (%(event_ids)s::uuid[]) AND handler = %(handler)s
+       AND xmin::text = %(xid)s
+     LIMIT 1
 """
 LEFT_OVER = 1
 """Position of the SELECT's result among those of UNDO."""
@@ -52,7 +71,7 @@ _MARK = """
         ON CONFLICT DO NOTHING
 """
 
-_OWN_FAULTS = frozenset({"25P03", "25P04", "57P05"})
+OWN_FAULTS = frozenset({"25P03", "25P04", "57P05"})
 """The server hung up because the handler kept its transaction idle, or open, for too long
 (idle_in_transaction_session_timeout, transaction_timeout, idle_session_timeout)."""
 
@@ -61,12 +80,21 @@ _HANDLER_ENDED_IT = "handler {} ended its transaction itself, with a COMMIT or R
 AnyConnection = psycopg.Connection[Any] | psycopg.AsyncConnection[Any]
 
 
-class Statements:
-    """The SQL of one schema; each is one round trip, however many statements it has.
+class Bracket(Protocol):
+    """The SQL around a transaction of one schema; each text is one round trip, however many
+    statements it has.
 
     `commit` divides by zero, and so commits nothing, if the handler has ended the transaction of
     the mark and begun another. `undo` finds the mark if that ending was a COMMIT.
     """
+
+    begin: bytes
+    commit: bytes
+    undo: bytes
+
+
+class Statements:
+    """The Bracket around the mark of one event, and what is asked of one mark besides."""
 
     def __init__(self, schema: str) -> None:
         self.begin = statement(_BEGIN, schema)
@@ -74,6 +102,15 @@ class Statements:
         self.undo = statement(_UNDO, schema)
         self.exists = statement(_EXISTS, schema)
         self.mark = statement(_MARK, schema)
+
+
+class BatchStatements:
+    """The Bracket around the marks of many events."""
+
+    def __init__(self, schema: str) -> None:
+        self.begin = statement(_BEGIN_BATCH, schema)
+        self.commit = statement(_COMMIT, schema)
+        self.undo = statement(_UNDO_BATCH, schema)
 
 
 class Mark(msgspec.Struct, frozen=True):
@@ -86,6 +123,28 @@ class Mark(msgspec.Struct, frozen=True):
     def parameters(self) -> dict[str, object]:
         """For every statement of Statements."""
         return {"event_id": self.event_id, "handler": self.handler, "xid": self.xid}
+
+    def inserted(self, rows: Sequence[Sequence[Any]]) -> "Mark | None":
+        """The mark with its transaction, by what `begin` has returned; None if it was there."""
+        return Mark(self.event_id, self.handler, rows[0][0]) if rows else None
+
+
+class BatchMarks(msgspec.Struct, frozen=True):
+    """The same for many events at once, each of them named once."""
+
+    event_ids: frozenset[UUID]
+    handler: str
+    xid: str = ""
+
+    def parameters(self) -> dict[str, object]:
+        """For every statement of BatchStatements."""
+        return {"event_ids": sorted(self.event_ids), "handler": self.handler, "xid": self.xid}
+
+    def inserted(self, rows: Sequence[Sequence[Any]]) -> "BatchMarks | None":
+        """Those marks that were not there before; None if all were."""
+        if not rows:
+            return None
+        return BatchMarks(frozenset(event_id for _, event_id in rows), self.handler, rows[0][0])
 
 
 def unmarked(error: psycopg.Error) -> Ending:
@@ -117,7 +176,7 @@ def objection(connection: AnyConnection, handler: str, ending: Ending) -> Ending
 
 def uncommitted(connection: AnyConnection, handler: str, error: psycopg.Error) -> Ending:
     """Why the COMMIT failed."""
-    if error.sqlstate in _OWN_FAULTS:  # the server hung up long ago; it only shows now
+    if error.sqlstate in OWN_FAULTS:  # the server hung up long ago; it only shows now
         return Raised(describe(error), error.sqlstate)
     if connection.closed:
         # Nobody knows whether it did: the next delivery finds the mark, or does not.
@@ -147,7 +206,7 @@ def _without_connection(ending: Ending) -> Ending:
     match ending:
         case TimedOut():
             return ending
-        case Raised(sqlstate=sqlstate) if sqlstate in _OWN_FAULTS:
+        case Raised(sqlstate=sqlstate) if sqlstate in OWN_FAULTS:
             return ending
         case Raised(error=error):
             return Away(f"connection lost while the handler ran: {error}")

@@ -81,6 +81,19 @@ FORGET = """
      WHERE seen < clock_timestamp() - %(silent)s * interval '1 second'
 """
 
+# The age is asked twice: a suspect that crashes again while this waits for its row is young again.
+# There is no index on it: the table holds what crashed a process within two weeks, and no more.
+FORGET_SUSPECTS = """
+    DELETE FROM {schema}.suspects
+     WHERE last_crash_at < clock_timestamp() - %(age)s * interval '1 second'
+       AND (queue, message_id) IN (
+            SELECT queue, message_id
+              FROM {schema}.suspects
+             WHERE last_crash_at < clock_timestamp() - %(age)s * interval '1 second'
+             LIMIT %(limit)s
+       )
+"""
+
 
 class PostgresUpkeep:
     """Slow statements on a connection of their own, opened only where they are needed."""
@@ -92,6 +105,7 @@ class PostgresUpkeep:
         self._dead = statement(DEAD, schema)
         self._purge = statement(PURGE, schema)
         self._forget = statement(FORGET, schema)
+        self._forget_suspects = statement(FORGET_SUSPECTS, schema)
 
     async def survey(self) -> Survey:
         ((pending,),) = await self._session.rows(self._pending, {"cap": COUNT_CAP})
@@ -107,3 +121,8 @@ class PostgresUpkeep:
 
     async def forget_relays(self, silent_seconds: float) -> None:
         await self._session.run(self._forget, {"silent": silent_seconds})
+
+    async def forget_suspects(self, older_than_seconds: float, limit: int) -> int:
+        return await self._session.run(
+            self._forget_suspects, {"age": older_than_seconds, "limit": limit}
+        )

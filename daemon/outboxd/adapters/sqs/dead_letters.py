@@ -11,8 +11,8 @@ from outboxd.adapters.sqs.letter_scan import WAIT_SECONDS, LetterScan
 from outboxd.adapters.sqs.outages import AWS_ERRORS, outage
 from outboxd.adapters.sqs.queue import SqsQueue
 from outboxd.core.errors import Unavailable
-from outboxd.core.redrive import Comebacks, Entry, Selection, redriven
-from outboxd.core.settings import Settings
+from outboxd.core.redrive import Comebacks, Entry, Selection, in_turns, redriven
+from outboxd.core.settings import Settings, is_fifo
 from outboxd.ports.queue import BATCH, Queue, Refusal
 
 LOOKING_SECONDS = 30
@@ -20,9 +20,12 @@ LOOKING_SECONDS = 30
 
 REDRIVING_SECONDS = 120
 """The same for a redrive: above a receive, a send and a delete that all run into their timeouts,
-or a second redrive could take letters that the first one is sending."""
+or a second redrive could take letters that the first one is sending. To a FIFO queue they go one by
+one, which may take longer; there the deduplication id keeps a letter from being sent twice."""
 
 DELETE_TRIES = 3
+
+BEHIND_ANOTHER = "an earlier letter of its message group could not be sent"
 
 
 class DeadLetterQueue(msgspec.Struct, frozen=True):
@@ -45,13 +48,15 @@ class Failure(msgspec.Struct, frozen=True):
 class Report(msgspec.Struct):
     """What became of the letters; after a redrive they are without their bodies.
 
-    `outage` is what ended the work early, `still_hidden` why letters could not be given back.
+    `outage` is what ended the work early, `still_hidden` why letters could not be given back, and
+    `cut_groups` are message groups that may have letters which SQS did not show.
     """
 
     found: list[Entry] = []
     done: list[Entry] = []
     failed: list[Failure] = []
     came_back: list[Entry] = []
+    cut_groups: list[str] = []
     outage: str | None = None
     still_hidden: str | None = None
 
@@ -153,7 +158,21 @@ class DeadLetters:
     async def _move(
         self, batch: Sequence[Entry], scan: LetterScan, report: Report, comebacks: Comebacks
     ) -> None:
-        letters = [redriven(entry.message) for entry in batch]
+        turns = in_turns(batch, self.target)
+        for number, turn in enumerate(turns):
+            left = [entry for entry in turn if scan.has_left(entry)]
+            report.failed += [_failure(entry, BEHIND_ANOTHER) for entry in left]
+            try:
+                await self._send([e for e in turn if e not in left], scan, report, comebacks)
+            except Unavailable as error:
+                waiting = [entry for later in turns[number + 1 :] for entry in later]
+                report.failed += [_failure(entry, str(error)) for entry in waiting]
+                raise
+
+    async def _send(
+        self, batch: Sequence[Entry], scan: LetterScan, report: Report, comebacks: Comebacks
+    ) -> None:
+        letters = [redriven(entry.message, self.target) for entry in batch]
         for letter in letters:
             comebacks.note(letter)
         try:
@@ -162,7 +181,9 @@ class DeadLetters:
             report.failed += [_failure(entry, str(error)) for entry in batch]
             raise
         refused = {refusal.index: refusal for refusal in refusals}
-        report.failed += [_failure(batch[index], _words(r)) for index, r in refused.items()]
+        for index, refusal in refused.items():
+            report.failed.append(_failure(batch[index], _words(refusal)))
+            scan.leave(batch[index])
         sent = [entry for index, entry in enumerate(batch) if index not in refused]
         kept = await self._delete(sent)
         report.failed += [_failure(sent[index], why, sent=True) for index, why in kept.items()]
@@ -192,12 +213,13 @@ class DeadLetters:
     @asynccontextmanager
     async def _scanning(self, report: Report) -> AsyncIterator[LetterScan]:
         """Letters one after the other; at the end those that are still there are given back."""
-        scan = LetterScan(self._queue, self._stopping)
+        scan = LetterScan(self._queue, self._stopping, fifo=is_fifo(self.about.name))
         try:
             yield scan
         except Unavailable as error:
             report.outage = str(error)
         finally:
+            report.cut_groups = scan.cut_groups
             report.still_hidden = await scan.release()
 
 

@@ -1,7 +1,7 @@
 """Creates queues in SQS and corrects their attributes; never deletes anything."""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, cast
 
@@ -16,6 +16,8 @@ from outboxd.core.settings import AwsSettings
 if TYPE_CHECKING:
     from types_boto3_sqs import SQSClient
     from types_boto3_sqs.literals import QueueAttributeNameType
+
+_NOTHING_MORE: dict[str, str] = {}
 
 
 class QueueProvisioner:
@@ -39,7 +41,8 @@ class QueueProvisioner:
             case Action.CREATE:
                 with self._explained(f"creating queue {queue.name}"):
                     self._client.create_queue(
-                        QueueName=queue.name, Attributes=self._attributes_to_set(queue)
+                        QueueName=queue.name,
+                        Attributes=self._attributes_to_set(queue, queue.created_with),
                     )
             case Action.UPDATE:
                 with self._explained(f"updating queue {queue.name}"):
@@ -61,8 +64,10 @@ class QueueProvisioner:
             answer = self._client.get_queue_attributes(QueueUrl=url, AttributeNames=["All"])
         return {str(key): value for key, value in answer.get("Attributes", {}).items()}
 
-    def _attributes_to_set(self, queue: WantedQueue) -> "dict[QueueAttributeNameType, str]":
-        attributes = dict(queue.attributes)
+    def _attributes_to_set(
+        self, queue: WantedQueue, more: Mapping[str, str] = _NOTHING_MORE
+    ) -> "dict[QueueAttributeNameType, str]":
+        attributes = {**more, **queue.attributes}
         if queue.dead_letter is not None:
             policy = {
                 "deadLetterTargetArn": self._arn(queue.dead_letter),

@@ -10,16 +10,18 @@ from anyio import CapacityLimiter, to_thread
 
 from outboxd.adapters.sqs.client import sqs_client
 from outboxd.adapters.sqs.outages import AWS_ERRORS, kind_of_code, outage
+from outboxd.adapters.sqs.receive_attempts import ReceiveAttempts
 from outboxd.adapters.sqs.received import letter_entry, received
 from outboxd.core.clock import boottime
 from outboxd.core.errors import Unavailable
 from outboxd.core.letters import MAX_MESSAGE_BYTES, Letter, letter_bytes
 from outboxd.core.messages import ReceivedMessage
-from outboxd.core.settings import Settings
+from outboxd.core.settings import Settings, is_fifo
 from outboxd.ports.queue import BATCH, Depth, Hiding, Refusal
 
 if TYPE_CHECKING:
     from types_boto3_sqs import SQSClient
+    from types_boto3_sqs.type_defs import ReceiveMessageRequestTypeDef
 
 T = TypeVar("T")
 
@@ -68,6 +70,7 @@ class SqsQueue:
         self._dead_letter_name = dead_letter_name
         self._visibility = visibility_seconds
         self._observe = observe
+        self._attempts = ReceiveAttempts() if is_fifo(name) else None
         self._urls: dict[str, str] = {}
         self._receive_thread = CapacityLimiter(1)
         self._settle_thread = CapacityLimiter(1)
@@ -104,24 +107,26 @@ class SqsQueue:
         )
 
     def _receive(self, limit: int, wait_seconds: int) -> list[ReceivedMessage]:
-        url = self._url(self._receiving, self._name)
+        request: ReceiveMessageRequestTypeDef = {
+            "QueueUrl": self._url(self._receiving, self._name),
+            "MaxNumberOfMessages": limit,
+            "WaitTimeSeconds": wait_seconds,
+            "VisibilityTimeout": self._visibility,
+            "MessageSystemAttributeNames": [
+                "ApproximateReceiveCount",
+                "SentTimestamp",
+                "MessageGroupId",
+                "AWSTraceHeader",
+            ],
+            "MessageAttributeNames": ["All"],
+        }
+        if self._attempts is not None:
+            request["ReceiveRequestAttemptId"] = self._attempts.begin(limit)
         answer = self._call(
-            "receive",
-            self._name,
-            lambda: self._receiving.receive_message(
-                QueueUrl=url,
-                MaxNumberOfMessages=limit,
-                WaitTimeSeconds=wait_seconds,
-                VisibilityTimeout=self._visibility,
-                MessageSystemAttributeNames=[
-                    "ApproximateReceiveCount",
-                    "SentTimestamp",
-                    "MessageGroupId",
-                    "AWSTraceHeader",
-                ],
-                MessageAttributeNames=["All"],
-            ),
+            "receive", self._name, lambda: self._receiving.receive_message(**request)
         )
+        if self._attempts is not None:
+            self._attempts.answered()
         return [received(message) for message in answer.get("Messages", ())]
 
     def _delete(self, receipt_handles: Sequence[str]) -> list[Refusal]:

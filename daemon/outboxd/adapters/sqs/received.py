@@ -45,6 +45,8 @@ def letter_entry(index: int, letter: Letter) -> "SendMessageBatchRequestEntryTyp
         }
     if letter.group_id is not None:
         entry["MessageGroupId"] = letter.group_id
+    if letter.deduplication_id is not None:
+        entry["MessageDeduplicationId"] = letter.deduplication_id
     return entry
 
 

@@ -11,7 +11,7 @@ from outboxd.core.envelopes.incoming import Incoming, Malformed, Road, Step, Wra
 from outboxd.core.envelopes.outline import outline_of
 from outboxd.core.envelopes.plain import open_plain
 from outboxd.core.envelopes.sns import open_sns
-from outboxd.core.envelopes.tracing import first_traceparent
+from outboxd.core.envelopes.tracing import first_traceparent, traceparent_of_x_ray
 from outboxd.core.messages import ReceivedMessage
 
 MAX_UNWRAPPINGS = 3
@@ -24,7 +24,7 @@ def open_envelope(message: ReceivedMessage) -> Incoming:
     """The event in a message's body. Raises Malformed, and nothing else, if there is none."""
     around: list[str] = []
     try:
-        return _open(message, around)
+        return _with_trace(_open(message, around), message)
     # Whatever a body can do to a decoder, RecursionError for one, it may do to itself alone.
     except Exception as error:
         place = f" (in {', in '.join(reversed(around))})" if around else ""
@@ -70,10 +70,18 @@ def _open_one(text: str | msgspec.Raw, road: Road) -> Incoming | Wrapped:
 
 
 def _traceparent(message: ReceivedMessage) -> str | None:
-    """Of the last hop, whose span is the nearest. An AWSTraceHeader counts only if it is a
-    traceparent: what X-Ray writes there belongs to X-Ray, and is passed on untouched."""
+    """Of the last hop, whose span is the nearest."""
     attribute = message.attributes.get("traceparent")
-    return first_traceparent(None if attribute is None else attribute.value, message.trace_header)
+    return first_traceparent(None if attribute is None else attribute.value)
+
+
+def _with_trace(incoming: Incoming, message: ReceivedMessage) -> Incoming:
+    """With X-Ray's trace, if nobody has told another one. AWS sets that header by itself for any
+    producer that X-Ray traces, so it says less than what somebody wrote on purpose."""
+    if incoming.traceparent is not None or message.trace_header is None:
+        return incoming
+    traceparent = traceparent_of_x_ray(message.trace_header)
+    return msgspec.structs.replace(incoming, traceparent=traceparent)
 
 
 def _reason(error: Exception) -> str:

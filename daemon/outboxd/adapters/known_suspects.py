@@ -1,0 +1,51 @@
+"""The suspects of a pool without a database: what the supervisor told this process, and no more."""
+
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+
+from outboxd.channels.protocol import Suspect
+from outboxd.core.messages import ReceivedMessage
+from outboxd.ports.suspects import Suspicion
+
+REMEMBERED = 10_000
+
+DEADLY = 2
+"""Crashes alone after which a message is given up."""
+
+
+class KnownSuspects:
+    """Keeps `ports.suspects.Suspects` in memory, which the next crash empties.
+
+    So two crashes of one message are never added up. SQS's receive count bounds it instead: a
+    suspect that was received more than `limit` times is given up as one that crashed alone twice.
+    """
+
+    def __init__(self, limit: int) -> None:
+        """`limit` is the queue's `max_attempts`."""
+        self._limit = limit
+        self._known: OrderedDict[str, Suspicion] = OrderedDict()
+
+    async def record(self, suspects: Sequence[Suspect]) -> None:
+        for suspect in suspects:
+            before = self._known.get(suspect.message_id)
+            crashes = int(suspect.alone or (before is not None and before.crashes_alone > 0))
+            self._known[suspect.message_id] = Suspicion(crashes, suspect.reason)
+            self._known.move_to_end(suspect.message_id)
+        while len(self._known) > REMEMBERED:
+            self._known.popitem(last=False)
+
+    async def look_up(self, messages: Sequence[ReceivedMessage]) -> Mapping[str, Suspicion]:
+        return {
+            message.message_id: self._judged(message, known)
+            for message in messages
+            if (known := self._known.get(message.message_id)) is not None
+        }
+
+    async def cleared(self, message_ids: Sequence[str]) -> None:
+        for message_id in message_ids:
+            self._known.pop(message_id, None)
+
+    def _judged(self, message: ReceivedMessage, known: Suspicion) -> Suspicion:
+        if message.receive_count > self._limit:
+            return Suspicion(max(DEADLY, known.crashes_alone), known.reason)
+        return known

@@ -1,0 +1,95 @@
+"""How `pause` and `resume` reach the running daemon."""
+
+import argparse
+import os
+import socket
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from outboxd.cli.arguments import add_config_argument
+from outboxd.core.errors import OutboxdError
+from outboxd.core.exit_codes import ExitCode
+
+if TYPE_CHECKING:
+    from outboxd.supervision.orders import Answer, Order
+
+ANSWER_SECONDS = 10.0
+
+
+class NoControl(OutboxdError):
+    """The daemon cannot be told anything; the text says why, and what to do."""
+
+
+class OrderRefused(OutboxdError):
+    """The daemon did not do it; the text is its own."""
+
+
+class _InsteadOfConfig(argparse.Action):
+    """`--socket` makes the configuration unnecessary, and with it its variables and secrets."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: Any,
+        option_string: str | None = None,
+    ) -> None:
+        namespace.socket = values
+        if "config" in namespace:
+            del namespace.config
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The queue, and where the daemon listens, as `arguments.queue` and `arguments.socket`."""
+    parser.add_argument("queue", metavar="QUEUE", help="a queue that the daemon consumes")
+    add_config_argument(parser)
+    parser.add_argument(
+        "--socket",
+        type=Path,
+        action=_InsteadOfConfig,
+        metavar="PATH",
+        help="the daemon's control socket; no configuration is read then",
+    )
+
+
+def order(arguments: argparse.Namespace, message: "Order", done: str) -> int:
+    """Have the daemon do it, and say what is `done`. Raises NoControl or OrderRefused."""
+    answer = _ask(arguments.socket or _configured(arguments.config), message)
+    if not answer.ok:
+        raise OrderRefused(answer.error)
+    print(done)
+    return ExitCode.OK
+
+
+def _configured(config: Path) -> Path:
+    from outboxd.adapters.configuration import load_settings
+
+    path = load_settings(config, os.environ).supervisor.control_socket
+    if path is None:
+        raise NoControl(
+            f"{config}: [supervisor] has no control_socket, so a daemon cannot be told anything; "
+            "set one and restart the daemon"
+        )
+    return Path(path)
+
+
+def _ask(path: Path, message: "Order") -> "Answer":
+    from outboxd.supervision.orders import MAX_LINE_BYTES, read_answer, write_line
+
+    try:
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
+            connection.settimeout(ANSWER_SECONDS)
+            connection.connect(os.fspath(path))
+            connection.sendall(write_line(message))
+            with connection.makefile("rb") as answer:
+                return read_answer(answer.readline(2 * MAX_LINE_BYTES))
+    except (FileNotFoundError, ConnectionRefusedError) as error:
+        raise NoControl(f"no daemon listens on {path}; is it running?") from error
+    except PermissionError as error:
+        raise NoControl(
+            f"no permission for {path}; be the user that the daemon runs as, or root"
+        ) from error
+    except TimeoutError as error:
+        raise NoControl(f"{path}: no answer within {ANSWER_SECONDS:g} s; see the log") from error
+    except (OSError, ValueError) as error:
+        raise NoControl(f"{path}: no answer that makes sense: {error}") from error

@@ -1,0 +1,109 @@
+"""Takes an operator's orders over the control socket."""
+
+import logging
+from typing import Protocol, assert_never
+
+import anyio
+from anyio.abc import SocketListener, SocketStream
+from anyio.streams.buffered import BufferedByteReceiveStream
+
+from outboxd.core.errors import OutboxdError
+from outboxd.supervision.control_socket import ControlSocket
+from outboxd.supervision.orders import (
+    MAX_LINE_BYTES,
+    Answer,
+    Order,
+    PauseQueue,
+    ResumeQueue,
+    read_order,
+    write_line,
+)
+
+log = logging.getLogger(__name__)
+
+CONNECTION_SECONDS = 5.0
+"""One order and its answer take no longer; a peer that is slower is hung up on."""
+
+MAX_CONNECTIONS = 16
+AFTER_FAILED_ACCEPT_SECONDS = 1.0
+
+_TOO_LONG = Answer(False, f"the order is longer than {MAX_LINE_BYTES} bytes")
+
+
+class Controlled(Protocol):
+    """What can be ordered; a refusal is an OutboxdError with a text for the operator."""
+
+    def pause(self, queue: str) -> None:
+        """Have the pools of this queue stop receiving."""
+
+    def resume(self, queue: str) -> None:
+        """Have the pools of this queue receive again."""
+
+
+async def serve_control(control: ControlSocket, controlled: Controlled) -> None:
+    """Take orders until cancelled; nothing that a peer does ends it."""
+    try:
+        listener = await SocketListener.from_socket(control.socket)
+        room = anyio.CapacityLimiter(MAX_CONNECTIONS)
+
+        async def answer(stream: SocketStream) -> None:
+            async with room:
+                await _answer(stream, controlled)
+
+        async with listener, anyio.create_task_group() as tasks:
+            while True:
+                # Not accepted before there is room: who waits costs the kernel a little, us none.
+                async with room:
+                    stream = await _accept(listener)
+                tasks.start_soon(answer, stream)
+    finally:
+        control.close()
+
+
+async def _accept(listener: SocketListener) -> SocketStream:
+    while True:
+        try:
+            return await listener.accept()
+        except anyio.BrokenResourceError as error:  # no descriptor left, for one
+            log.exception("control connection not accepted", exc_info=error)
+            await anyio.sleep(AFTER_FAILED_ACCEPT_SECONDS)
+
+
+async def _answer(stream: SocketStream, controlled: Controlled) -> None:
+    with anyio.move_on_after(CONNECTION_SECONDS):
+        async with stream:
+            try:
+                await stream.send(write_line(await _hear(stream, controlled)))
+            except (anyio.IncompleteRead, anyio.BrokenResourceError, anyio.ClosedResourceError):
+                return  # the peer has gone; an order that arrived whole has been carried out
+
+
+async def _hear(stream: SocketStream, controlled: Controlled) -> Answer:
+    try:
+        line = await BufferedByteReceiveStream(stream).receive_until(b"\n", MAX_LINE_BYTES)
+    except anyio.DelimiterNotFound:
+        return _TOO_LONG
+    # The limit is only looked at between two reads, and one read may bring more.
+    return _carry_out(line, controlled) if len(line) < MAX_LINE_BYTES else _TOO_LONG
+
+
+def _carry_out(line: bytes, controlled: Controlled) -> Answer:
+    try:
+        _give(read_order(line), controlled)
+    except (OutboxdError, ValueError) as refusal:
+        return Answer(False, str(refusal))
+    # The fence around the supervisor: a bug here costs an answer, not the daemon.
+    except Exception:
+        log.exception("order not carried out; this is a bug in outboxd")
+        return Answer(False, "a bug in outboxd; its log tells more")
+    return Answer(True)
+
+
+def _give(order: Order, controlled: Controlled) -> None:
+    match order:
+        case PauseQueue(queue=queue):
+            controlled.pause(queue)
+        case ResumeQueue(queue=queue):
+            controlled.resume(queue)
+        case _:
+            assert_never(order)

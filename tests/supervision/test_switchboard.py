@@ -1,0 +1,55 @@
+"""Who hears what of what a child says."""
+
+import pytest
+
+from outboxd.channels.protocol import Address, Alone, Hold, Lease, Message, Suspect
+from outboxd.supervision.ledger import Ledger
+from outboxd.supervision.switchboard import Switchboard
+from tests.supervision.scene import Heard, a_welcome
+
+ORDERS = Address("consumer:orders/1", 1)
+MAILS = Address("consumer:mails/1", 1)
+
+
+class Exchange:
+    """A switchboard with an extender and two consumers; what they were told at first is gone."""
+
+    def __init__(self) -> None:
+        self.switchboard = Switchboard(Ledger(), lambda address, snapshot: None)
+        names = ("extender", ORDERS.name, MAILS.name)
+        self.links = {name: Heard(name) for name in names}
+        for link in self.links.values():
+            self.switchboard.attach(link, a_welcome(link.address))
+            link.heard.clear()
+
+    def heard(self, name: str) -> list[Message]:
+        return self.links[name].heard
+
+
+def a_hold(owner: Address, *tokens: int) -> Hold:
+    leases = tuple(Lease(token, "orders", f"m-{token}", "h", 0.0, 30, 60.0) for token in tokens)
+    return Hold(owner, leases)
+
+
+def test_a_run_alone_is_noted_and_told_to_nobody() -> None:
+    exchange = Exchange()
+    exchange.switchboard.took(ORDERS, a_hold(ORDERS, 1, 2))
+    exchange.switchboard.took(ORDERS, Alone(ORDERS, 2))
+
+    assert exchange.heard("extender") == [a_hold(ORDERS, 1, 2)]
+    assert exchange.heard(ORDERS.name) == exchange.heard(MAILS.name) == []
+    assert exchange.switchboard.suspects_of(ORDERS, "crash") == (
+        Suspect("orders", "m-2", True, "crash"),
+    )
+
+
+def test_nobody_can_say_of_another_one_that_it_runs_alone(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    exchange = Exchange()
+    exchange.switchboard.took(ORDERS, a_hold(ORDERS, 1, 2))
+    exchange.switchboard.took(MAILS, Alone(ORDERS, 2))
+
+    assert len(exchange.switchboard.suspects_of(ORDERS, "crash")) == 2
+    (record,) = caplog.records
+    assert record.message == "a child spoke for another one"
