@@ -14,7 +14,7 @@ from outboxd.core.clock import boottime
 from outboxd.core.judging import Patience
 from outboxd.core.narrowing import FailedHeads
 from outboxd.core.retry import Backoff, Dice
-from outboxd.core.settings import BackoffSettings, QueueSettings
+from outboxd.core.settings import BackoffSettings, QueueSettings, is_fifo
 from outboxd.ports.consumer_observer import ConsumerObserver
 from outboxd.ports.progress import Progress
 
@@ -57,7 +57,7 @@ class Pool:
     @property
     def fifo(self) -> bool:
         """Whether the messages of a group are to be handled in their order."""
-        return self.sqs_name.endswith(".fifo")
+        return is_fifo(self.sqs_name)
 
 
 def _patience(settings: QueueSettings) -> dict[str, Patience]:
