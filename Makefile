@@ -7,6 +7,9 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 ARGS ?=
+# How long `make chaos` lasts, in seconds, and what decides which harm is done when.
+SECONDS ?= 180
+SEED ?=
 # Tests wait more than they compute: some at a time.
 WORKERS ?= 3
 
@@ -62,8 +65,8 @@ lock: ## renew constraints.txt from the ranges in pyproject.toml
 bench: $(STAMP) ## measure the hot paths side by side with their floors
 	$(BIN)/python -m benchmarks $(ARGS)
 
-chaos: $(STAMP) ## kill children at random under load and count what was lost or doubled
-	@$(BIN)/outboxd demo --orders 2000 --exit-when-drained --kill-every 2 --timeout 600 $(ARGS)
+chaos: $(STAMP) ## kill, freeze and cut off under load, and count what was lost (SECONDS=180 SEED=7)
+	@$(BIN)/python tests/chaos --seconds $(SECONDS) $(if $(SEED),--seed $(SEED)) $(ARGS)
 
 clean: ## remove the virtual environment and what tools left behind
 	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
