@@ -3,7 +3,7 @@ import pytest
 
 from outboxd.actors import on_known_tables
 from outboxd.actors.on_known_tables import OnKnownTables
-from outboxd.core.errors import OutboxdError, Unavailable
+from outboxd.core.errors import HandlerOverran, OutboxdError, Unavailable
 from outboxd.core.retry import Backoff
 
 
@@ -82,3 +82,17 @@ async def test_known_tables_are_asked_for_no_more() -> None:
         actor.end.set()
 
     assert answers.asked == 3
+
+
+class Overruns:
+    """Ends as a pool does whose handler hangs."""
+
+    async def run(self) -> None:
+        raise HandlerOverran("it hangs")
+
+
+@pytest.mark.parametrize("answer", [None, Unavailable("away")])
+async def test_the_actors_own_end_is_told_as_it_is(answer: OutboxdError | None) -> None:
+    """Wrapped in a group it would be taken for a crash."""
+    with pytest.raises(HandlerOverran, match="it hangs"):
+        await OnKnownTables(Overruns(), Answers(answer)).run()

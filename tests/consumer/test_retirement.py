@@ -10,7 +10,17 @@ import pytest
 from outboxd import Event
 from outboxd.core.settings import BackoffSettings
 from outboxd.ports.consumer_observer import Processed
-from tests.consumer.scene import FakeInbox, a_pool, event_body, eventually, loaded, reason
+from outboxd.ports.suspects import Suspicion
+from tests.consumer.fake_queue import FakeQueue
+from tests.consumer.scene import (
+    FakeInbox,
+    FakeSuspects,
+    a_pool,
+    event_body,
+    eventually,
+    loaded,
+    reason,
+)
 
 FIXED = BackoffSettings(first_seconds=7, jitter="none")
 
@@ -131,6 +141,90 @@ async def test_a_receive_in_flight_is_joined_and_what_it_brings_is_released(
         with anyio.fail_after(5):
             await pool.finished.wait()
     assert f"hid {late} for 0 s" in pool.queue.history
+
+
+async def test_suspects_that_wait_behind_a_hung_neighbour_are_released(
+    release: threading.Event,
+) -> None:
+    def handler(event: Event[Any]) -> None:
+        if event.payload == "hangs":
+            release.wait(30)
+
+    suspects = FakeSuspects()
+    queue = FakeQueue()
+    queue.send(event_body(payload="hangs"))
+    suspicious = queue.send(event_body(payload="innocent"))
+    queue.redeliver(suspicious)
+    suspects.known[suspicious] = Suspicion(0, "signal")
+    async with a_pool(
+        loaded(handler, timeout_seconds=0.1), queue=queue, suspects=suspects, inbox=FakeInbox()
+    ) as pool:
+        with anyio.fail_after(5):
+            await pool.finished.wait()
+    assert f"hid {suspicious} for 0 s" in queue.history
+    assert pool.hung
+    assert suspicious in suspects.known
+
+
+async def test_a_suspect_that_hangs_alone_ends_its_pool(release: threading.Event) -> None:
+    def handler(event: Event[Any]) -> None:
+        release.wait(30)
+
+    suspects = FakeSuspects()
+    queue = FakeQueue()
+    for _ in range(2):
+        message_id = queue.send(event_body())
+        queue.redeliver(message_id)
+        suspects.known[message_id] = Suspicion(0, "signal")
+    inbox = FakeInbox()
+    async with a_pool(
+        loaded(handler, timeout_seconds=0.1), queue=queue, suspects=suspects, inbox=inbox
+    ) as pool:
+        with anyio.fail_after(5):
+            await pool.finished.wait()
+    assert pool.hung
+    assert list(inbox.attempts.values()) == [1], "only the first has begun"
+    assert "hid m2 for 0 s" in queue.history
+
+
+async def test_a_hung_head_of_a_group_is_hidden_and_its_followers_are_released(
+    release: threading.Event,
+) -> None:
+    def handler(event: Event[Any]) -> None:
+        release.wait(30)
+
+    inbox = FakeInbox()
+    queue = FakeQueue(name="orders.fifo")
+    for _ in range(3):
+        queue.send(event_body(), group="one")
+    async with a_pool(
+        loaded(handler, timeout_seconds=0.1),
+        queue=queue,
+        inbox=inbox,
+        queue_name="orders.fifo",
+        backoff=FIXED,
+    ) as pool:
+        with anyio.fail_after(5):
+            await pool.finished.wait()
+    assert list(inbox.attempts.values()) == [1]
+    assert {"hid m1 for 7 s", "hid m2 for 0 s", "hid m3 for 0 s"} <= set(queue.history)
+    assert pool.hung
+
+
+async def test_a_drain_that_a_hung_handler_outlasts_says_so(release: threading.Event) -> None:
+    """The daemon's exit code has to tell that something was cut off."""
+
+    def handler(event: Event[Any]) -> None:
+        release.wait(30)
+
+    async with a_pool(loaded(handler, timeout_seconds=0.3), inbox=FakeInbox()) as pool:
+        pool.queue.send(event_body())
+        await eventually(lambda: pool.observed.running == 1)
+        await pool.drain(5.0)
+        with anyio.fail_after(6):
+            await pool.finished.wait()
+    assert pool.overran
+    assert not pool.hung
 
 
 async def test_a_thread_that_ends_just_after_its_time_counts_as_it_ended() -> None:

@@ -35,16 +35,22 @@ class OnKnownTables:
         self._told = False
 
     async def run(self) -> None:
-        """As long as the other actor runs. Raises the check's refusal."""
+        """As long as the other actor runs. Raises what that raises, and the check's refusal."""
         if await self._known():
             await self._actor.run()
             return
+        ended: OutboxdError | None = None
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._watch, tasks.cancel_scope)
-            await self._actor.run()
+            try:
+                await self._actor.run()
+            except OutboxdError as error:  # carried out of the task group, which would wrap it
+                ended = error
             tasks.cancel_scope.cancel()
         if self._refusal is not None:
             raise self._refusal
+        if ended is not None:
+            raise ended
 
     async def _watch(self, running: anyio.CancelScope) -> None:
         attempt = 1

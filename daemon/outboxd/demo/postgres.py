@@ -65,7 +65,8 @@ class EmbeddedPostgres:
     ) -> None:
         """`folder` exists, is private, and is emptied by whoever made it.
 
-        `durable=False` gives up crash safety (of the machine, not of the server) for speed.
+        `durable=False` gives up for speed what a crash of the server, also its stop in the mode
+        "immediate", leaves of the last moment's commits.
         """
         self._folder = folder
         self._binaries = find_binaries(binaries)

@@ -96,6 +96,7 @@ class Consumer:
         self._working = anyio.CancelScope()
         self._deadline = math.inf
         self._cut_short = 0
+        self._draining = False
         self._leases = leases = Leases(pool, address, mailbox)
         self._watch = DatabaseWatch(pool, inbox)
         self._settler = settler = Settler(pool, queue, leases)
@@ -113,6 +114,7 @@ class Consumer:
             LineServer(pool, lines, processor, settler),
             BatchServer(pool, running, inbox, settler, verdicts, self._distributor.put),
         )
+        self._solitude = Solitude(pool, self._worker)
         arrivals = Arrivals(
             pool,
             leases,
@@ -120,7 +122,7 @@ class Consumer:
             self._suspecting,
             verdicts,
             self._distributor,
-            Solitude(pool, self._worker),
+            self._solitude,
         )
         self._receiver = Receiver(pool, queue, arrivals, processes)
 
@@ -145,7 +147,8 @@ class Consumer:
             await self._serve()
             await self._wind_up()
             background.cancel_scope.cancel()
-        if names := ", ".join(sorted(self._retirement.because_of)):
+        names = ", ".join(sorted(self._retirement.because_of))
+        if names and not self._draining:
             raise HandlerOverran(f"over its time and not to be interrupted: {names}")
         if self._cut_short:
             raise DrainOverrun(f"{self._cut_short} handlers did not end in the time of the drain")
@@ -160,16 +163,17 @@ class Consumer:
                 self._stream.close()
 
     async def _retire_when_due(self) -> None:
-        await self._retirement.watch(self._take_no_more, self._receiver.ended)
+        await self._retirement.watch(self._take_no_more, lambda: self._receiver.asking)
         self._deadline = min(self._deadline, self._pool.clock() + self._pool.timing.retire_seconds)
         self._working.cancel()
 
     async def _wind_up(self) -> None:
+        hung = 0
         with anyio.move_on_after(self._seconds_left(self._pool.timing.last_word_seconds)):
-            await self._retirement.conclude()
+            hung = await self._retirement.conclude()
         interrupted = self._pool.hand.interrupted()
         running = self._pool.hand.abandon()
-        self._cut_short = len(interrupted) + len(running)
+        self._cut_short = hung + len(interrupted) + len(running)
         if interrupted or running:
             log.warning(
                 "handlers did not end in time",
@@ -219,6 +223,7 @@ class Consumer:
                 log.warning("unexpected message", extra={"kind": type(message).__name__})
 
     def _drain(self, deadline: float) -> None:
+        self._draining = True
         self._deadline = deadline
         self._working.deadline = anyio.current_time() + self._seconds_left(
             self._pool.timing.settle_seconds
@@ -228,7 +233,7 @@ class Consumer:
     def _take_no_more(self) -> None:
         """Receive nothing, and give back what has not begun."""
         self._pool.stopping.set()
-        self._settler.release(self._distributor.take_waiting())
+        self._settler.release(self._distributor.take_waiting() + self._solitude.take_waiting())
         self._pool.change.notify()
 
     def _seconds_left(self, kept: float) -> float:

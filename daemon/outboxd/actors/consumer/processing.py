@@ -83,6 +83,7 @@ class Processor:
         self, item: Item, standings: Mapping[str, Standing]
     ) -> Sequence[HandlerResult]:
         if item.suspicion is not None:
+            log.info("suspect runs alone", extra=self._facts(item))
             await self._leases.alone(item)
         results = [
             await self._result(item, handler, standings.get(handler.name, _FRESH))

@@ -29,8 +29,8 @@ class Receiver:
         self._rate = None if most is None else Rate(most / processes, pool.clock())
         self.first_poll = anyio.Event()
         """Set once a receive is on its way, or somebody else is to be waited for."""
-        self.ended = anyio.Event()
-        """Set once no receive is on its way any more, nor will be."""
+        self.asking = False
+        """Whether a receive is on its way."""
 
     async def run(self) -> None:
         """Receive until stopping; the receive in flight then is joined, not thrown away."""
@@ -39,7 +39,6 @@ class Receiver:
             await self._wait_for_rate()
             if room := min(self._room(), self._allowed()):
                 await self._receive(room)
-        self.ended.set()
 
     def _room(self) -> int:
         """How many messages there is room for now."""
@@ -81,11 +80,14 @@ class Receiver:
         self.first_poll.set()
         settings = self._pool.settings
         limit, wait = self._pool.failed_heads.plan(received_at, room, settings.wait_seconds)
+        self.asking = True
         try:
             messages = await self._queue.receive(limit, wait)
         except Unavailable as error:
             await self._endure(error)
             return
+        finally:
+            self.asking = False
         self._failures = 0
         self._pool.progress.last_receive_at = self._pool.clock()
         self._pool.observer.received(len(messages), sum(m.receive_count > 1 for m in messages))

@@ -38,10 +38,10 @@ class Retirement:
         self.because_of: frozenset[str] = frozenset()
         """The names of the handlers that this process has to end for."""
 
-    async def watch(self, take_no_more: Callable[[], None], received: anyio.Event) -> None:
+    async def watch(self, take_no_more: Callable[[], None], asking: Callable[[], bool]) -> None:
         """Return once nothing but overdue threads is left in hand, which may be never.
 
-        `received` is waited for after `take_no_more`: a receive that is thrown away on its way
+        Nor before the receive that is on its way has ended, of which `asking` knows: thrown away it
         would hide what it brings for a whole visibility timeout, what was just released above all.
         """
         while not (overdue := self._running.overdue()):
@@ -53,18 +53,18 @@ class Retirement:
             )
         self.because_of = frozenset(started.handler.name for started in overdue)
         take_no_more()
-        await received.wait()
-        while self._others_left():
+        while asking() or self._others_left():
             await self._look_later()
         self._hung = self._running.overdue()
 
-    async def conclude(self) -> None:
-        """Count the attempt of each handler that hangs, and see to its message."""
+    async def conclude(self) -> int:
+        """Count the attempt of each handler that hangs, and see to its message; how many hang."""
         for started in self._hung:
             if len(started.items) == 1:
                 await self._conclude(started)
             else:
                 await self._break_up(started)
+        return len(self._hung)
 
     async def _look_later(self) -> None:
         await anyio.sleep(self._pool.timing.overdue_look_seconds)

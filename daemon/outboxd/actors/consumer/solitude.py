@@ -1,13 +1,11 @@
 """Runs suspects with nothing beside them, so that the next crash tells which one it was."""
 
-import logging
+from collections import deque
 from collections.abc import Sequence
 
 from outboxd.actors.consumer.hand import Item
 from outboxd.actors.consumer.pool import Pool
 from outboxd.actors.consumer.work import Work, Worker, messages_in
-
-log = logging.getLogger(__name__)
 
 
 class Solitude:
@@ -16,18 +14,22 @@ class Solitude:
     def __init__(self, pool: Pool, worker: Worker) -> None:
         self._pool = pool
         self._worker = worker
+        self._waiting: deque[Work] = deque()
 
     async def run(self, work: Sequence[Work]) -> None:
         """Do these one after another, once all other work in hand has ended."""
-        if not work:
-            return
-        items = [item for each in work for item in messages_in(each)]
-        while self._pool.hand.active > len(items) and not self._pool.stopping.is_set():
+        self._waiting.extend(work)
+        while self._others_in_hand() and not self._pool.stopping.is_set():
             await self._pool.change.wait()
-        for item in items:
-            log.info("runs alone", extra=self._facts(item))
-        for each in work:
-            await self._worker.do(each)
+        while self._waiting:
+            await self._worker.do(self._waiting.popleft())
 
-    def _facts(self, item: Item) -> dict[str, object]:
-        return {"queue": self._pool.name, "message_id": item.message.message_id}
+    def take_waiting(self) -> list[Item]:
+        """Everything that has not begun, which it then will not."""
+        items = [item for each in self._waiting for item in messages_in(each)]
+        self._waiting.clear()
+        return items
+
+    def _others_in_hand(self) -> bool:
+        waiting = sum(len(messages_in(each)) for each in self._waiting)
+        return bool(waiting) and self._pool.hand.active > waiting
