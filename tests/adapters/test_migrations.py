@@ -16,7 +16,7 @@ from outboxd.core.errors import Unavailable
 from outboxd.resources import project_directory
 
 DIRECTORY = project_directory() / "migrations" / "outboxd"
-NAMES = ["0001_outbox", "0002_inbox", "0003_publish_function"]
+NAMES = ["0001_outbox", "0002_inbox", "0003_publish_function", "0004_suspects_deaths"]
 TABLES = {
     "outbox_events",
     "outbox_buckets",
@@ -58,8 +58,8 @@ def test_down_takes_back_the_newest_first(bare_database: str) -> None:
     migrations = of_outboxd(bare_database)
     migrations.up()
 
-    assert migrations.down() == ["0003_publish_function"]
-    assert migrations.down(2) == ["0002_inbox", "0001_outbox"]
+    assert migrations.down() == ["0004_suspects_deaths"]
+    assert migrations.down(3) == ["0003_publish_function", "0002_inbox", "0001_outbox"]
     assert migrations.down() == []
     assert tables(bare_database, "outboxd") == set()
     assert migrations.up() == NAMES
@@ -68,7 +68,7 @@ def test_down_takes_back_the_newest_first(bare_database: str) -> None:
 def test_two_schemas_of_one_database_are_independent(bare_database: str) -> None:
     of_outboxd(bare_database, "orders").up()
     of_outboxd(bare_database, "billing").up()
-    of_outboxd(bare_database, "orders").down(3)
+    of_outboxd(bare_database, "orders").down(4)
 
     assert tables(bare_database, "orders") == set()
     assert tables(bare_database, "billing") == TABLES
@@ -89,7 +89,7 @@ def test_an_empty_database_is_refused_with_the_command_to_run(bare_database: str
         of_outboxd(bare_database).check_version()
 
     assert str(refusal.value) == (
-        "the database lacks 3 migrations in schema 'outboxd' (first: 0001_outbox): "
+        "the database lacks 4 migrations in schema 'outboxd' (first: 0001_outbox): "
         "run `outboxd migrate up`"
     )
 
@@ -97,7 +97,7 @@ def test_an_empty_database_is_refused_with_the_command_to_run(bare_database: str
 def test_a_database_one_migration_behind_is_refused(database: str) -> None:
     of_outboxd(database).down()
 
-    with pytest.raises(SchemaMismatch, match=r"lacks 1 migration in .*0003_publish_function"):
+    with pytest.raises(SchemaMismatch, match=r"lacks 1 migration in .*0004_suspects_deaths"):
         of_outboxd(database).check_version()
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import closing
+from uuid import UUID, uuid4
 
 import anyio
 import psycopg
@@ -52,8 +53,12 @@ def messages(*message_ids: str, receive_count: int = 2) -> list[ReceivedMessage]
     ]
 
 
-def died(*message_ids: str, alone: bool = False, reason: str = "signal") -> Sequence[Suspect]:
-    return [Suspect("orders", message_id, alone, reason) for message_id in message_ids]
+def died(
+    *message_ids: str, alone: bool = False, reason: str = "signal", death: UUID | None = None
+) -> Sequence[Suspect]:
+    """What one process left; each call is another death unless it is told."""
+    death = death or uuid4()
+    return [Suspect("orders", message_id, alone, reason, death) for message_id in message_ids]
 
 
 async def test_nothing_stands_against_most_messages(suspects: Suspects) -> None:
@@ -83,6 +88,52 @@ async def test_a_crash_alone_is_told_from_one_in_company(suspects: Suspects) -> 
         "m-1": Suspicion(1, "signal"),
         "m-2": Suspicion(0, "heartbeat"),
     }
+
+
+async def test_a_death_counts_once_however_often_it_is_recorded(suspects: Suspects) -> None:
+    first, second = (died("m-1", "m-2", alone=True, reason=r) for r in ("signal", "stuck"))
+    await suspects.record(first)
+    await suspects.record(first)  # its answer was lost
+    assert await suspects.look_up(messages("m-1")) == {"m-1": Suspicion(1, "signal")}
+
+    await suspects.record(second)
+    await suspects.record(second)
+
+    assert await suspects.look_up(messages("m-1", "m-2")) == dict.fromkeys(
+        ("m-1", "m-2"), Suspicion(2, "stuck")
+    )
+
+
+async def test_a_process_that_held_two_copies_of_a_message_has_died_once(
+    suspects: Suspects,
+) -> None:
+    await suspects.record(died("m-1", "m-1", alone=True))
+
+    assert await suspects.look_up(messages("m-1")) == {"m-1": Suspicion(1, "signal")}
+
+
+async def test_a_death_that_a_successor_recorded_before_it_died_is_not_counted_again(
+    process: Process,
+) -> None:
+    death = died("m-1", alone=True)
+    await process().record(death)
+    await process().record(death)
+
+    assert await process().look_up(messages("m-1")) == {"m-1": Suspicion(1, "signal")}
+
+
+async def test_suspects_of_before_deaths_were_kept_go_on_counting(
+    database: str, process: Process
+) -> None:
+    with closing(psycopg.connect(database, autocommit=True)) as connection:
+        connection.execute(
+            "INSERT INTO outboxd.suspects (queue, message_id, crashes_alone, reason)"
+            " VALUES ('orders', 'm-1', 1, 'crash')"
+        )
+
+    await process().record(died("m-1", alone=True))
+
+    assert await process().look_up(messages("m-1")) == {"m-1": Suspicion(2, "signal")}
 
 
 async def test_one_report_may_name_a_message_twice(suspects: Suspects) -> None:

@@ -13,6 +13,8 @@ from outboxd.channels.protocol import (
     Lease,
     Message,
     Pause,
+    Suspect,
+    SuspectsRecorded,
     Welcome,
     decode,
     encode,
@@ -21,6 +23,7 @@ from outboxd.core.errors import ProtocolError
 from outboxd.core.settings import DatabaseSettings, HandlerSettings, QueueSettings, Settings
 
 LEASE = Lease(1, "orders", "m-1", "handle", 12.5, 30, 60.0)
+SUSPECT = Suspect("orders", "m-1", True, "signal", UUID(int=5))
 SETTINGS = Settings(
     database=DatabaseSettings(url="postgresql://db"),
     queues={
@@ -33,6 +36,8 @@ SETTINGS = Settings(
     "message",
     [
         Welcome(SETTINGS, Address("relay", 3), UUID(int=7), (UUID(int=5),)),
+        Welcome(SETTINGS, Address("consumer:orders/1", 3), UUID(int=7), (UUID(int=5),), (SUSPECT,)),
+        SuspectsRecorded(),
         Hold(Address("consumer:orders/1", 2), (LEASE,)),
         Drain(1234.5),
         Pause("orders"),

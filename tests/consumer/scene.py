@@ -189,6 +189,12 @@ class FakeInbox:
         self.attempts[event_id, handler] = self.attempts.get((event_id, handler), 0) + 1
         return self.attempts[event_id, handler]
 
+    async def noted(
+        self, event_id: UUID, message: ReceivedMessage, handler: str, error: str
+    ) -> None:
+        self._ask()
+        self.attempts.setdefault((event_id, handler), 0)
+
     async def dead(
         self, event_id: UUID, message: ReceivedMessage, handler: str, letter: DeadLetter
     ) -> None:

@@ -192,7 +192,7 @@ async def test_a_hung_batch_counts_against_nobody_for_good(release: threading.Ev
         with anyio.fail_after(5):
             await pool.finished.wait()
     assert pool.hung
-    assert list(inbox.attempts.values()) == [1, 1]
+    assert list(inbox.attempts.values()) == [0, 0]
     assert pool.queue.letters == []
     runner = BatchRunner()
     pool.queue.hurry()
@@ -203,3 +203,16 @@ async def test_a_hung_batch_counts_against_nobody_for_good(release: threading.Ev
     assert runner.batches == []
     assert len(runner.singles) == 2
     assert successor.queue.letters == []
+
+
+async def test_a_bug_in_a_batch_ends_neither_the_pool_nor_its_messages() -> None:
+    class Buggy(BatchRunner):
+        async def run_batch(self, handler: str, calls: Sequence[Call]) -> BatchEnding:
+            raise RuntimeError("a bug")
+
+    runner = Buggy()
+    async with a_pool(batch_handler(batch=2), runner=runner, concurrency=2) as pool:
+        pool.queue.send(event_body())
+        pool.queue.send(event_body())
+        await eventually(lambda: pool.queue.size == 0)
+    assert len(runner.singles) == 2

@@ -1,5 +1,7 @@
 """FIFO queues: the messages of a group in order, and groups beside each other."""
 
+from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import anyio
@@ -8,8 +10,10 @@ import pytest
 from outboxd import Event, Reject
 from outboxd.channels.protocol import LeaseLost
 from outboxd.core.clock import boottime
+from outboxd.core.letters import Letter
 from outboxd.core.settings import BackoffSettings
 from outboxd.ports.consumer_observer import Processed
+from outboxd.ports.queue import Refusal
 from tests.consumer.fake_queue import FakeQueue
 from tests.consumer.scene import OWNER, FakeInbox, Pool, a_pool, event_body, eventually, loaded
 
@@ -86,9 +90,11 @@ async def test_followers_of_a_failing_head_lose_no_receives() -> None:
     ) as pool:
         for payload in ("head", "second", "third"):
             send(pool, "g", payload)
+        await pool.sees("hid m3 for 0 s")
         for attempt in range(1, 6):
-            await eventually(lambda tries=attempt: attempts >= tries)  # type: ignore[misc]
-            await eventually(lambda: pool.queue.backing_off("m1"))
+            await eventually(partial(failed_times, pool, attempt))
+            # One that was on its way at the first failure is wide: nobody could know.
+            await eventually(partial(receives_beyond, pool, pool.queue.receives))
             assert pool.queue.receives_of("m2") == 1
             pool.queue.hurry()
         await eventually(lambda: pool.queue.size == 0)
@@ -96,6 +102,89 @@ async def test_followers_of_a_failing_head_lose_no_receives() -> None:
     assert pool.observed.dead == [("handler", "max_attempts")]
     # The last receive of the head is narrow too; each follower came twice, the first time with it.
     assert pool.observed.count(Processed.OK) == 2
+
+
+def receives_beyond(pool: Pool, count: int) -> bool:
+    return pool.queue.receives > count
+
+
+def failed_times(pool: Pool, times: int) -> bool:
+    """Whether the first message is hidden for its so-many-th backoff, and everybody knows."""
+    heads = pool.consumer._pool.failed_heads
+    return pool.queue.history.count("hid m1 for 2 s") == times and "m1" in heads._visible_at
+
+
+async def test_a_head_that_was_lost_while_it_ran_lets_no_follower_run() -> None:
+    """It is in other hands, and is to be handled there before them; so is its letter."""
+    ran: list[object] = []
+    go_on = anyio.Event()
+
+    async def handler(event: Event[Any]) -> None:
+        ran.append(event.payload)
+        if len(ran) == 1:
+            await go_on.wait()
+            raise Reject("no")
+
+    async with a_pool(loaded(handler), inbox=FakeInbox(), **FIFO) as pool:
+        send(pool, "g", "head")
+        send(pool, "g", "second")
+        await eventually(lambda: ran == ["head"])
+        (head, _) = pool.consumer._pool.hand._items.values()
+        await pool.counterpart.tell(LeaseLost(OWNER, (head.lease.token,)))
+        await eventually(lambda: head.lost)
+        go_on.set()
+        await pool.sees("hid m2 for 0 s")
+        assert ran == ["head"]
+        assert pool.queue.letters == []
+
+
+async def test_a_lost_message_without_a_handler_is_left_to_who_has_it_now() -> None:
+    go_on = anyio.Event()
+    ran: list[object] = []
+
+    async def handler(event: Event[Any]) -> None:
+        ran.append(event.payload)
+        await go_on.wait()
+
+    async with a_pool(loaded(handler), **FIFO) as pool:
+        send(pool, "g", "head")
+        pool.queue.send("{", group="g")
+        send(pool, "g", "third")
+        await eventually(lambda: ran == ["head"])
+        malformed = list(pool.consumer._pool.hand._items.values())[1]
+        await pool.counterpart.tell(LeaseLost(OWNER, (malformed.lease.token,)))
+        await eventually(lambda: malformed.lost)
+        go_on.set()
+        await pool.sees("hid m3 for 0 s")
+        assert pool.queue.letters == []
+        assert ran == ["head"]
+
+
+async def test_other_groups_go_on_while_letters_cannot_be_sent() -> None:
+    """Their slots are free again, and so must be workers."""
+    handled: list[object] = []
+
+    async def handler(event: Event[Any]) -> None:
+        if event.payload == "poison":
+            raise Reject("no")
+        handled.append(event.payload)
+
+    async with a_pool(loaded(handler), inbox=FakeInbox(), concurrency=2, **FIFO) as pool:
+        hangs = anyio.Event()
+        bury = pool.queue.bury
+
+        async def slow(letters: Sequence[Letter]) -> Sequence[Refusal]:
+            await hangs.wait()
+            return await bury(letters)
+
+        pool.queue.bury = slow  # type: ignore[method-assign]
+        for number in range(4):
+            send(pool, f"p{number}", "poison")
+        for number in range(4):
+            send(pool, f"g{number}", number)
+        await eventually(lambda: len(handled) == 4)
+        hangs.set()
+        await eventually(lambda: len(pool.queue.letters) == 4)
 
 
 @pytest.mark.parametrize("body", ["{", event_body("order.unknown.type")])

@@ -80,7 +80,8 @@ async def test_the_last_attempt_is_given_up_and_buried_by_the_next_delivery(
         with anyio.fail_after(5):
             await pool.finished.wait()
     assert pool.queue.letters == []
-    assert pool.queue.visible == 1
+    assert "hid m1 for 2 s" in pool.queue.history, "not before this process has ended"
+    pool.queue.hurry()
     async with a_pool(hangs, queue=pool.queue, inbox=inbox, max_attempts=1) as successor:
         await eventually(lambda: successor.queue.size == 0)
     told = reason(successor.queue.letters[0].attributes)
@@ -101,6 +102,27 @@ async def test_without_a_memory_of_failures_the_letter_is_sent_at_once(
     assert pool.queue.size == 0
     assert reason(pool.queue.letters[0].attributes)["reason"] == "timeout"
     assert pool.observed.dead == [("handler", "timeout")]
+
+
+async def test_without_a_memory_no_letter_ends_handlers_that_were_never_called(
+    release: threading.Event,
+) -> None:
+    called: list[str] = []
+
+    def first(event: Event[Any]) -> None:
+        release.wait(30)
+
+    async def second(event: Event[Any]) -> None:
+        called.append("second")
+
+    async with a_pool(
+        loaded(first, timeout_seconds=0.1), loaded(second), max_attempts=1, backoff=FIXED
+    ) as pool:
+        pool.queue.send(event_body())
+        with anyio.fail_after(5):
+            await pool.finished.wait()
+    assert pool.queue.letters == []
+    assert pool.queue.size == 1
 
 
 async def test_a_retiring_pool_starts_nothing_more(release: threading.Event) -> None:

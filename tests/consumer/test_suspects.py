@@ -1,11 +1,12 @@
 """Messages that may have crashed a process run alone, and in the end no more."""
 
 from typing import Any
+from uuid import UUID
 
 import anyio
 
 from outboxd import Event
-from outboxd.channels.protocol import Alone, Suspect
+from outboxd.channels.protocol import Alone, Hold, Suspect, SuspectsRecorded
 from outboxd.ports.suspects import Suspicion
 from tests.consumer.fake_queue import FakeQueue
 from tests.consumer.scene import (
@@ -30,7 +31,7 @@ async def succeeds(event: Event[Any]) -> None: ...
 
 async def test_what_the_predecessor_left_is_written_down_before_the_first_poll() -> None:
     suspects = FakeSuspects()
-    suspect = Suspect("orders", "m1", False, "signal")
+    suspect = Suspect("orders", "m1", False, "signal", UUID(int=7))
     async with a_pool(loaded(succeeds), suspects=suspects, inherited=[suspect]) as pool:
         await pool.extender.ready.wait()
         assert suspects.recorded == [suspect]
@@ -39,14 +40,32 @@ async def test_what_the_predecessor_left_is_written_down_before_the_first_poll()
 async def test_in_an_outage_nothing_is_received_before_suspects_are_written_down() -> None:
     suspects = FakeSuspects()
     suspects.away = True
-    suspect = Suspect("orders", "m1", False, "signal")
+    suspect = Suspect("orders", "m1", False, "signal", UUID(int=7))
     async with a_pool(loaded(succeeds), suspects=suspects, inherited=[suspect]) as pool:
         pool.queue.send(event_body())
         await pool.extender.ready.wait()  # it waits for somebody else
         assert pool.queue.receives == 0
+        assert SuspectsRecorded() not in pool.extender.heard
         suspects.away = False
         await eventually(lambda: pool.queue.size == 0)
     assert suspects.recorded == [suspect]
+    told = [m for m in pool.extender.heard if isinstance(m, Hold | SuspectsRecorded)]
+    assert told[0] == SuspectsRecorded(), "what is held is told after it"
+    assert told.count(SuspectsRecorded()) == 1
+
+
+async def test_the_supervisor_hears_of_the_record_before_it_hears_that_the_pool_is_ready() -> None:
+    suspect = Suspect("orders", "m1", False, "signal", UUID(int=7))
+    async with a_pool(loaded(succeeds), inherited=[suspect]) as pool:
+        await pool.extender.ready.wait()
+        assert pool.extender.heard[0] == SuspectsRecorded()
+
+
+async def test_a_pool_that_inherits_nothing_has_nothing_to_tell() -> None:
+    async with a_pool(loaded(succeeds)) as pool:
+        pool.queue.send(event_body())
+        await eventually(lambda: pool.queue.size == 0)
+    assert SuspectsRecorded() not in pool.extender.heard
 
 
 async def test_a_suspect_runs_with_nothing_beside_it_and_is_cleared() -> None:
@@ -74,6 +93,23 @@ async def test_a_suspect_runs_with_nothing_beside_it_and_is_cleared() -> None:
     assert suspects.known == {}
     alone = [message for message in pool.extender.heard if isinstance(message, Alone)]
     assert len(alone) == 2
+
+
+async def test_what_runs_alone_takes_all_slots() -> None:
+    """So that a pool which receives nothing meanwhile is not taken for a deaf one."""
+    seen: list[int] = []
+
+    async def handler(event: Event[Any]) -> None:
+        seen.append(pool.progress.in_flight)
+
+    suspects = FakeSuspects()
+    queue = FakeQueue()
+    queue.redeliver(queue.send(event_body()))
+    suspects.known["m1"] = Suspicion(0, "signal")
+    async with a_pool(loaded(handler), queue=queue, suspects=suspects, concurrency=7) as pool:
+        await eventually(lambda: queue.size == 0)
+        await eventually(lambda: pool.progress.in_flight == 0)
+    assert seen == [7]
 
 
 async def test_alone_is_said_before_the_handler_starts() -> None:

@@ -1,3 +1,5 @@
+import math
+
 import pytest
 
 from outboxd.core.children import Kind, Slot, children_of
@@ -63,6 +65,30 @@ def test_a_pool_may_be_silent_longer_than_its_longest_handler() -> None:
         "consumer:orders/2": 30,
         "consumer:mails/1": 115,
     }
+
+
+def test_a_call_is_stuck_after_twice_the_longest_timeout_and_a_minute() -> None:
+    limits = {spec.name: spec.call_limit_seconds for spec in children_of(SETTINGS)}
+
+    assert limits == {
+        "extender": math.inf,  # their calls to AWS end by timeouts of the SDK
+        "relay": math.inf,
+        "consumer:orders/1": 70,
+        "consumer:orders/2": 70,
+        "consumer:mails/1": 260,
+    }
+
+
+@pytest.mark.parametrize("timeout_seconds", [0.1, 15, 30, 43_200])
+def test_one_pause_of_the_machine_does_not_make_a_rightful_call_stuck(
+    timeout_seconds: float,
+) -> None:
+    handler = HandlerSettings(event="*", handler="a:b", name="h", timeout_seconds=timeout_seconds)
+    settings = Settings(queues={"orders": QueueSettings(handlers=(handler,))})
+
+    _, pool = children_of(settings)
+
+    assert timeout_seconds + pool.heartbeat_deadline_seconds < pool.call_limit_seconds
 
 
 @pytest.mark.parametrize("name", ["relay", "extender", "consumer:a-b/12"])

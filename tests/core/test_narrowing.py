@@ -19,13 +19,42 @@ def test_a_wide_receive_ends_before_the_head_comes_up_and_then_they_are_narrow()
     assert heads.plan(12.0, 10, 20) == (1, 20)
 
 
-def test_a_head_that_came_or_never_comes_narrows_nothing() -> None:
+def test_receives_stay_narrow_while_a_failed_head_is_in_hand() -> None:
+    """A long poll that begins now may last until it has failed and is visible once more."""
     heads = FailedHeads()
     heads.failed("m1", visible_at=1.0)
     heads.came("m1")
-    assert heads.plan(1.0, 10, 20) == (10, 20)
-    heads.failed("m2", visible_at=1.0)
+    assert heads.plan(1.0, 10, 20) == (1, 20)
+    assert heads.plan(60.0, 10, 20) == (1, 20)
+    heads.ended("m1")
+    assert heads.plan(60.0, 10, 20) == (10, 20)
+
+
+def test_a_head_that_never_comes_narrows_nothing_for_ever() -> None:
+    heads = FailedHeads()
+    heads.failed("m1", visible_at=1.0)
     assert heads.plan(1.1 + NARROW_SECONDS, 10, 20) == (10, 20)
+
+
+def test_on_a_busy_queue_every_second_receive_is_wide() -> None:
+    heads = FailedHeads()
+    heads.failed("m1", visible_at=0.0)
+    asked = []
+    for number in range(6):
+        limit, _ = heads.plan(0.5, 10, 20)
+        asked.append(limit)
+        for other in range(limit):
+            heads.came(f"other {number} {other}")
+    assert asked == [1, 10, 1, 10, 1, 10]
+
+
+def test_a_head_that_fails_again_is_expected_again() -> None:
+    heads = FailedHeads()
+    heads.failed("m1", visible_at=1.0)
+    heads.came("m1")
+    heads.failed("m1", visible_at=30.0)
+    assert heads.plan(2.0, 10, 20) == (10, 20)
+    assert heads.plan(29.5, 10, 20) == (1, 20)
 
 
 def test_short_polls_are_narrow_around_the_moment_only() -> None:

@@ -1,6 +1,7 @@
 """A supervisor over scripted children, and everything that it told its observer."""
 
 import functools
+import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import cast
@@ -92,8 +93,10 @@ def scripted(monkeypatch_setenv: Callable[[str, str], None]) -> Spawn:
     return functools.partial(spawn, module="scripted_child")
 
 
-def spec(name: str, heartbeat_deadline_seconds: float = 10) -> ChildSpec:
-    return ChildSpec(Slot.parse(name), heartbeat_deadline_seconds)
+def spec(
+    name: str, heartbeat_deadline_seconds: float = 10, call_limit_seconds: float = math.inf
+) -> ChildSpec:
+    return ChildSpec(Slot.parse(name), heartbeat_deadline_seconds, call_limit_seconds)
 
 
 def a_supervisor(

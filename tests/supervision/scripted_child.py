@@ -22,8 +22,10 @@ from outboxd.channels.protocol import (
     Hold,
     Lease,
     OwnerGone,
+    Pause,
     Ready,
     Settled,
+    SuspectsRecorded,
     Welcome,
 )
 from outboxd.core.children import Slot
@@ -33,6 +35,7 @@ HEARTBEAT = Heartbeat(0.0, 0, None, None, 1, 0.0, 3, 1)
 HEARTBEATS = {
     "heard_long_ago": Heartbeat(0.0, 0, None, 1000.0, 1, 0.0, 3, 1),
     "heard_long_ago_but_busy": Heartbeat(0.0, 2, 1000.0, 1000.0, 1, 0.0, 3, 1),
+    "stuck": Heartbeat(0.0, 1, 1000.0, None, 1, 0.0, 3, 1),
 }
 
 
@@ -58,6 +61,8 @@ async def main(name: str, fd: int) -> int:
             await anyio.sleep(60)
         case _:
             pass
+    if welcome.suspects and behaviour != "dies_of_work_in_an_outage":
+        await stream.send(frame(SuspectsRecorded()))
     await stream.send(frame(Ready()))
     match behaviour:
         case "crashes":
@@ -70,12 +75,16 @@ async def main(name: str, fd: int) -> int:
             await stream.send(frame(Forget(welcome.address, (1,), 5)))
             if welcome.address.incarnation == 1:
                 os.kill(os.getpid(), signal.SIGKILL)
-        case "dies_of_work" | "dies_of_work_alone" if welcome.address.incarnation == 1:
+        case "dies_of_work" | "dies_of_work_alone" | "dies_of_work_in_an_outage" if (
+            welcome.address.incarnation == 1
+        ):
             await work_on_three(stream, welcome, alone=behaviour.endswith("alone"))
             os.kill(os.getpid(), signal.SIGKILL)
         case "works_and_is_deaf":
             await work_on_three(stream, welcome, alone=False)
             behaviour = "deaf"
+        case "stuck":
+            await work_on_three(stream, welcome, alone=False)
         case "retires" if welcome.address.incarnation <= 9:
             await work_on_three(stream, welcome, alone=False)
             await stream.send(frame(Bye("a handler was over its time")))
@@ -98,6 +107,8 @@ async def main(name: str, fd: int) -> int:
                 case Drain():
                     tasks.cancel_scope.cancel()
                     break
+                case Pause():  # the outage that it is in is over
+                    await stream.send(frame(SuspectsRecorded()))
                 case OwnerGone(owner=owner):
                     await stream.send(frame(Settled(owner, (1, 2, 3))))
                 case _:

@@ -1,4 +1,5 @@
 from typing import assert_never
+from uuid import UUID
 
 import pytest
 from hypothesis import given
@@ -20,6 +21,7 @@ from outboxd.supervision.ledger import Ledger
 
 ORDERS = Address("consumer:orders/1", 1)
 SUCCESSOR = Address("consumer:orders/1", 2)
+DEATH = UUID(int=7)
 
 
 def a_lease(token: int, handle: str = "handle") -> Lease:
@@ -77,7 +79,7 @@ def test_forgetting_and_settling_what_was_never_held_leaves_no_trace() -> None:
 
 
 def a_suspect(token: int, *, alone: bool = False) -> Suspect:
-    return Suspect("orders", f"m-{token}", alone, "signal")
+    return Suspect("orders", f"m-{token}", alone, "signal", DEATH)
 
 
 def test_suspects_are_the_messages_that_were_still_in_work() -> None:
@@ -87,7 +89,7 @@ def test_suspects_are_the_messages_that_were_still_in_work() -> None:
     ledger.saw(Forget(ORDERS, (2,), 1))
     ledger.saw(Settled(ORDERS, (3,)))
 
-    assert ledger.suspects_of(ORDERS, "signal") == (a_suspect(1), a_suspect(4))
+    assert ledger.suspects_of(ORDERS, "signal", DEATH) == (a_suspect(1), a_suspect(4))
 
 
 def test_a_message_that_ran_alone_is_the_only_suspect() -> None:
@@ -95,7 +97,7 @@ def test_a_message_that_ran_alone_is_the_only_suspect() -> None:
     ledger.saw(Hold(ORDERS, (a_lease(1), a_lease(2), a_lease(3))))
     ledger.saw(Alone(ORDERS, 2))
 
-    assert ledger.suspects_of(ORDERS, "signal") == (a_suspect(2, alone=True),)
+    assert ledger.suspects_of(ORDERS, "signal", DEATH) == (a_suspect(2, alone=True),)
 
 
 @pytest.mark.parametrize("end", [Forget(ORDERS, (2,), 1), Settled(ORDERS, (2,))])
@@ -105,7 +107,19 @@ def test_a_run_alone_that_is_over_says_nothing_about_the_next_death(end: Forget 
     ledger.saw(Alone(ORDERS, 2))
     ledger.saw(end)
 
-    assert ledger.suspects_of(ORDERS, "signal") == (a_suspect(1),)
+    assert ledger.suspects_of(ORDERS, "signal", DEATH) == (a_suspect(1),)
+
+
+def test_a_run_alone_is_over_with_the_next_receive_though_it_is_not_settled_yet() -> None:
+    ledger = Ledger()
+    ledger.saw(Hold(ORDERS, (a_lease(1),)))
+    ledger.saw(Alone(ORDERS, 1))
+    ledger.saw(Hold(SUCCESSOR, (a_lease(3),)))
+    assert ledger.suspects_of(ORDERS, "signal", DEATH) == (a_suspect(1, alone=True),)
+
+    ledger.saw(Hold(ORDERS, (a_lease(2),)))
+
+    assert ledger.suspects_of(ORDERS, "signal", DEATH) == (a_suspect(1), a_suspect(2))
 
 
 def test_of_two_runs_alone_the_later_one_counts() -> None:
@@ -114,7 +128,7 @@ def test_of_two_runs_alone_the_later_one_counts() -> None:
     ledger.saw(Alone(ORDERS, 1))
     ledger.saw(Alone(ORDERS, 2))
 
-    assert ledger.suspects_of(ORDERS, "signal") == (a_suspect(2, alone=True),)
+    assert ledger.suspects_of(ORDERS, "signal", DEATH) == (a_suspect(2, alone=True),)
 
 
 def test_a_run_alone_of_what_is_not_held_leaves_no_trace() -> None:
@@ -122,7 +136,7 @@ def test_a_run_alone_of_what_is_not_held_leaves_no_trace() -> None:
     ledger.saw(Alone(ORDERS, 1))
     ledger.saw(Hold(ORDERS, (a_lease(1), a_lease(2))))
 
-    assert ledger.suspects_of(ORDERS, "signal") == (a_suspect(1), a_suspect(2))
+    assert ledger.suspects_of(ORDERS, "signal", DEATH) == (a_suspect(1), a_suspect(2))
 
 
 def test_what_the_dead_were_suspected_of_goes_with_their_leases() -> None:
@@ -132,7 +146,7 @@ def test_what_the_dead_were_suspected_of_goes_with_their_leases() -> None:
     ledger.saw(Settled(ORDERS, (1,)))
     ledger.saw(Hold(ORDERS, (a_lease(1),)))
 
-    assert ledger.suspects_of(ORDERS, "signal") == (a_suspect(1),)
+    assert ledger.suspects_of(ORDERS, "signal", DEATH) == (a_suspect(1),)
 
 
 def test_a_replay_never_exceeds_the_frame_limit() -> None:

@@ -10,10 +10,11 @@ from outboxd.supervision.suspicions import KEPT_SUSPECTS, Suspicions
 
 
 def suspects(*numbers: int, padding: str = "") -> list[Suspect]:
-    return [Suspect("orders", f"m-{number}{padding}", False, "signal") for number in numbers]
+    death = UUID(int=7)
+    return [Suspect("orders", f"m-{number}{padding}", False, "signal", death) for number in numbers]
 
 
-def test_suspects_add_up_until_an_incarnation_is_ready() -> None:
+def test_suspects_add_up_until_they_are_written_down() -> None:
     suspicions = Suspicions("consumer:orders/1")
 
     suspicions.add(suspects(1, 2))

@@ -1,5 +1,7 @@
 """Who hears what of what a child says."""
 
+from uuid import UUID
+
 import pytest
 
 from outboxd.channels.protocol import Address, Alone, Hold, Lease, Message, Suspect
@@ -9,6 +11,7 @@ from tests.supervision.scene import Heard, a_welcome
 
 ORDERS = Address("consumer:orders/1", 1)
 MAILS = Address("consumer:mails/1", 1)
+DEATH = UUID(int=7)
 
 
 class Exchange:
@@ -38,8 +41,8 @@ def test_a_run_alone_is_noted_and_told_to_nobody() -> None:
 
     assert exchange.heard("extender") == [a_hold(ORDERS, 1, 2)]
     assert exchange.heard(ORDERS.name) == exchange.heard(MAILS.name) == []
-    assert exchange.switchboard.suspects_of(ORDERS, "crash") == (
-        Suspect("orders", "m-2", True, "crash"),
+    assert exchange.switchboard.suspects_of(ORDERS, "crash", DEATH) == (
+        Suspect("orders", "m-2", True, "crash", DEATH),
     )
 
 
@@ -50,6 +53,6 @@ def test_nobody_can_say_of_another_one_that_it_runs_alone(
     exchange.switchboard.took(ORDERS, a_hold(ORDERS, 1, 2))
     exchange.switchboard.took(MAILS, Alone(ORDERS, 2))
 
-    assert len(exchange.switchboard.suspects_of(ORDERS, "crash")) == 2
+    assert len(exchange.switchboard.suspects_of(ORDERS, "crash", DEATH)) == 2
     (record,) = caplog.records
     assert record.message == "a child spoke for another one"

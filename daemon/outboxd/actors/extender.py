@@ -33,6 +33,7 @@ from outboxd.channels.protocol import (
     Ready,
     Resume,
     Settled,
+    SuspectsRecorded,
     Welcome,
 )
 from outboxd.core import lease_changes
@@ -147,6 +148,7 @@ class Extender:
             case (
                 Welcome()
                 | Ready()
+                | SuspectsRecorded()
                 | Heartbeat()
                 | MetricsSnapshot()
                 | Bye()

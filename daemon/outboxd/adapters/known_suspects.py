@@ -2,6 +2,7 @@
 
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
+from uuid import UUID
 
 from outboxd.channels.protocol import Suspect
 from outboxd.core.messages import ReceivedMessage
@@ -11,6 +12,8 @@ REMEMBERED = 10_000
 
 DEADLY = 2
 """Crashes alone after which a message is given up."""
+
+_NOTHING = Suspicion(0, "")
 
 
 class KnownSuspects:
@@ -23,20 +26,22 @@ class KnownSuspects:
     def __init__(self, limit: int) -> None:
         """`limit` is the queue's `max_attempts`."""
         self._limit = limit
-        self._known: OrderedDict[str, Suspicion] = OrderedDict()
+        self._known: OrderedDict[str, tuple[UUID, Suspicion]] = OrderedDict()
 
     async def record(self, suspects: Sequence[Suspect]) -> None:
         for suspect in suspects:
-            before = self._known.get(suspect.message_id)
-            crashes = int(suspect.alone or (before is not None and before.crashes_alone > 0))
-            self._known[suspect.message_id] = Suspicion(crashes, suspect.reason)
+            death, before = self._known.get(suspect.message_id, (None, _NOTHING))
+            if death != suspect.death:
+                crashes = before.crashes_alone + suspect.alone
+                known = suspect.death, Suspicion(crashes, suspect.reason)
+                self._known[suspect.message_id] = known
             self._known.move_to_end(suspect.message_id)
         while len(self._known) > REMEMBERED:
             self._known.popitem(last=False)
 
     async def look_up(self, messages: Sequence[ReceivedMessage]) -> Mapping[str, Suspicion]:
         return {
-            message.message_id: self._judged(message, known)
+            message.message_id: self._judged(message, known[1])
             for message in messages
             if (known := self._known.get(message.message_id)) is not None
         }

@@ -28,6 +28,11 @@ class ReceiveCounts:
     ) -> int:
         return message.receive_count
 
+    async def noted(
+        self, event_id: UUID, message: ReceivedMessage, handler: str, error: str
+    ) -> None:
+        return
+
     async def dead(
         self, event_id: UUID, message: ReceivedMessage, handler: str, letter: DeadLetter
     ) -> None:

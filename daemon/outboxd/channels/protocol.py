@@ -65,12 +65,14 @@ class Family(msgspec.Struct, frozen=True, array_like=True):
 
 class Suspect(msgspec.Struct, frozen=True, array_like=True):
     """A message that was in the hands of a consumer when its process died, so that its handler may
-    have been the cause. `alone` says that nothing else was; `reason` how the process ended."""
+    have been the cause. `alone` says that nothing else was; `reason` how the process ended; `death`
+    is the identity of the incarnation that it was: however often it is told, it has died once."""
 
     queue: str
     message_id: str
     alone: bool
     reason: str
+    death: UUID
 
 
 class Welcome(msgspec.Struct, frozen=True, tag=True):
@@ -89,6 +91,11 @@ class Welcome(msgspec.Struct, frozen=True, tag=True):
 
 class Ready(msgspec.Struct, frozen=True, tag=True):
     """child → supervisor: configured, handlers imported, clients built, first poll issued."""
+
+
+class SuspectsRecorded(msgspec.Struct, frozen=True, tag=True):
+    """consumer → supervisor: the suspects of its welcome are written down. Before or after Ready,
+    but never after a Hold: until then it receives nothing."""
 
 
 class Heartbeat(msgspec.Struct, frozen=True, tag=True):
@@ -139,7 +146,8 @@ class Hold(msgspec.Struct, frozen=True, tag=True):
 
 class Alone(msgspec.Struct, frozen=True, tag=True):
     """consumer → supervisor: this held message's handlers run now, and nothing beside them. Written
-    before they start, so that it outlives the consumer; over with its Forget or Settled."""
+    before they start, so that it outlives the consumer; over with its Forget or Settled, and with
+    the owner's next Alone or Hold: nothing is received during a run alone."""
 
     owner: Address
     token: int
@@ -206,6 +214,7 @@ class Resume(msgspec.Struct, frozen=True, tag=True):
 Message: TypeAlias = (
     Welcome
     | Ready
+    | SuspectsRecorded
     | Heartbeat
     | MetricsSnapshot
     | Drain

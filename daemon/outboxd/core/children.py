@@ -1,5 +1,6 @@
 """Which child processes a configuration asks for."""
 
+import math
 from enum import StrEnum
 from typing import NamedTuple
 
@@ -12,6 +13,11 @@ POOL_HEARTBEAT_FLOOR_SECONDS = 30.0
 """Handlers may hold the GIL in a C call, which silences the event loop of a healthy pool too."""
 
 POOL_HEARTBEAT_MARGIN_SECONDS = 15.0
+
+STUCK_FACTOR = 2.0
+STUCK_MARGIN_SECONDS = 60.0
+"""A pool that ends because of one handler lets the others finish, so a call in it may rightly be as
+old as two timeouts, and a last receive and the settling beyond that."""
 
 
 class Kind(StrEnum):
@@ -45,10 +51,15 @@ class Slot(NamedTuple):
 
 
 class ChildSpec(msgspec.Struct, frozen=True):
-    """One child that the supervisor keeps running."""
+    """One child that the supervisor keeps running.
+
+    One call of a handler, with one message or with a batch, that has run for `call_limit_seconds`
+    neither ends nor can be ended; children without handlers have no such limit.
+    """
 
     slot: Slot
     heartbeat_deadline_seconds: float
+    call_limit_seconds: float = math.inf
 
     @property
     def name(self) -> str:
@@ -72,14 +83,19 @@ def children_of(settings: Settings, only: str | None = None) -> tuple[ChildSpec,
         for name in queues
         for number in range(1, settings.queues[name].processes + 1)
     ]
-    return tuple(ChildSpec(slot, _heartbeat_deadline(settings, slot)) for slot in slots)
+    return tuple(_spec(settings, slot) for slot in slots)
 
 
-def _heartbeat_deadline(settings: Settings, slot: Slot) -> float:
+def _spec(settings: Settings, slot: Slot) -> ChildSpec:
     if slot.kind is not Kind.CONSUMER:
-        return settings.supervisor.heartbeat_deadline_seconds
+        return ChildSpec(slot, settings.supervisor.heartbeat_deadline_seconds)
+    # Of a batch handler this is the time of one call with the whole batch.
     longest = max((h.timeout_seconds for h in settings.queues[slot.queue].handlers), default=0.0)
-    return max(POOL_HEARTBEAT_FLOOR_SECONDS, longest + POOL_HEARTBEAT_MARGIN_SECONDS)
+    return ChildSpec(
+        slot,
+        max(POOL_HEARTBEAT_FLOOR_SECONDS, longest + POOL_HEARTBEAT_MARGIN_SECONDS),
+        STUCK_FACTOR * longest + STUCK_MARGIN_SECONDS,
+    )
 
 
 def _nothing_to_run(settings: Settings, only: str | None) -> str:

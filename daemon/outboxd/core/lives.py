@@ -25,4 +25,5 @@ class RestartReason(StrEnum):
     HEARTBEAT = "heartbeat"
     STARTUP_TIMEOUT = "startup_timeout"
     PROTOCOL = "protocol"
+    STUCK = "stuck"
     HANDLER_TIMEOUT = "handler_timeout"

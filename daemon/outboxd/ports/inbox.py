@@ -42,6 +42,11 @@ class Inbox(Protocol):
     ) -> int:
         """Count a failed attempt; how many there are now."""
 
+    async def noted(
+        self, event_id: UUID, message: ReceivedMessage, handler: str, error: str
+    ) -> None:
+        """Remember an error that is no attempt: from now on the event is among those `tried`."""
+
     async def dead(
         self, event_id: UUID, message: ReceivedMessage, handler: str, letter: DeadLetter
     ) -> None:

@@ -21,7 +21,9 @@ class Suspects(Protocol):
     """The suspects of one queue. Every call raises Unavailable in an outage."""
 
     async def record(self, suspects: Sequence[Suspect]) -> None:
-        """Remember what a dead process left; called once for each death, before the first poll."""
+        """Remember what a dead process left, before the first poll. A death counts once, however
+        often it is recorded: again when the answer was lost, or by the next process when this one
+        died first."""
 
     async def look_up(self, messages: Sequence[ReceivedMessage]) -> Mapping[str, Suspicion]:
         """What stands against these messages, by message id; most have nothing against them."""

@@ -1,4 +1,4 @@
-"""Puts a child down whose start or whose heartbeat is overdue."""
+"""Puts a child down whose start or whose heartbeat is overdue, or in which a call is stuck."""
 
 import anyio
 import msgspec
@@ -30,26 +30,34 @@ async def watch_clocks(incarnation: Incarnation, deadlines: Deadlines, order: St
 
     Only at a second look: a supervisor that stood still itself, in a paused machine, finds
     everything overdue when it wakes, while what its healthy children have said since then still
-    waits to be read.
+    waits to be read. A stuck call needs none: only what the child has said tells of it.
     """
     while not order.given.is_set():
         await _sleep_until_overdue(incarnation, deadlines)
-        await anyio.sleep(SECOND_LOOK_SECONDS)
-        overdue = boottime() >= deadlines.overdue_at(incarnation)
-        if overdue and not order.given.is_set():
-            await incarnation.put_down(_reason(incarnation))
+        if not incarnation.calls.stuck.is_set():
+            await anyio.sleep(SECOND_LOOK_SECONDS)
+        reason = _fault(incarnation, deadlines)
+        if reason is not None and not order.given.is_set():
+            await incarnation.put_down(reason)
             return
 
 
 async def _sleep_until_overdue(incarnation: Incarnation, deadlines: Deadlines) -> None:
     while (left := deadlines.overdue_at(incarnation) - boottime()) > 0:
+        if incarnation.calls.stuck.is_set():
+            return
         if incarnation.ready_at is None:
             await pause(incarnation.became_ready, left)  # then the shorter deadline counts
         else:
-            await anyio.sleep(left)
+            await pause(incarnation.calls.stuck, left)
 
 
-def _reason(incarnation: Incarnation) -> RestartReason:
+def _fault(incarnation: Incarnation, deadlines: Deadlines) -> RestartReason | None:
+    """What is wrong with the child, if anything is."""
+    if incarnation.calls.stuck.is_set():
+        return RestartReason.STUCK
+    if boottime() < deadlines.overdue_at(incarnation):
+        return None
     if incarnation.ready_at is None:
         return RestartReason.STARTUP_TIMEOUT
     return RestartReason.HEARTBEAT

@@ -10,6 +10,7 @@ import msgspec
 from outboxd.channels.protocol import Address, Heartbeat
 from outboxd.core.clock import boottime
 from outboxd.core.exit_codes import ExitCode
+from outboxd.supervision.call_watch import CallWatch
 from outboxd.supervision.link import Link
 from outboxd.supervision.observing import RestartReason, SupervisorObserver
 from outboxd.supervision.process import ChildProcess
@@ -24,13 +25,14 @@ UNKILLABLE_SECONDS = 5.0
 
 
 class End(msgspec.Struct, frozen=True):
-    """How one incarnation ended; no reason means that the end was planned.
+    """How the incarnation of that identity ended; no reason means that the end was planned.
 
     HANDLER_TIMEOUT is an end that the child chose itself, in good order: nothing has crashed, and
     its successor need not wait.
     """
 
     address: Address
+    identity: UUID
     exit_code: int
     reason: RestartReason | None
     ready_seconds: float | None
@@ -51,6 +53,7 @@ class Incarnation:
         identity: UUID,
         process: ChildProcess,
         observer: SupervisorObserver,
+        calls: CallWatch,
     ) -> None:
         self.address = address
         self.identity = identity
@@ -61,10 +64,17 @@ class Incarnation:
         self.heard_at = self.started_at
         self.ready_at: float | None = None
         self.heartbeat: Heartbeat | None = None
+        self.calls = calls
         self.last_word = ""
         self.fault: RestartReason | None = None
         self.killed = anyio.Event()
         self.became_ready = anyio.Event()
+
+    def beat(self, heartbeat: Heartbeat) -> None:
+        """It said that it lives, and how it is."""
+        self.heard_at = boottime()
+        self.heartbeat = heartbeat
+        self.calls.seen(heartbeat.oldest_started_at, self.heard_at)
 
     def _wrote(self) -> None:
         self._observer.frame_passed(self.address.name, "to_child")
@@ -98,7 +108,7 @@ class Incarnation:
         reason = self._reason(exit_code)
         if stopping and reason is RestartReason.HANDLER_TIMEOUT:
             reason = None
-        return End(self.address, exit_code, reason, ready_seconds, self.last_word)
+        return End(self.address, self.identity, exit_code, reason, ready_seconds, self.last_word)
 
     def _reason(self, exit_code: int) -> RestartReason | None:
         if self.fault is not None:

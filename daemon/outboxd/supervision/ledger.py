@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 from typing import assert_never
+from uuid import UUID
 
 import msgspec
 
@@ -37,9 +38,12 @@ class Ledger:
         self._alone: dict[Address, int] = {}
 
     def saw(self, message: Hold | Alone | Forget | Settled) -> None:
-        """Take note of a message about leases; a repeated one changes nothing."""
+        """Take note of a message about leases; what is told of a lease twice changes nothing."""
         match message:
             case Hold(owner=owner, leases=leases):
+                # Nothing is received during a run alone: the last one is over, though its Settled,
+                # which waits for company, may still be on its way.
+                self._alone.pop(owner, None)
                 for lease in leases:
                     self._leases.setdefault(owner, {}).setdefault(lease.token, lease)
             case Alone(owner=owner, token=token):
@@ -79,9 +83,9 @@ class Ledger:
         """Those of the owner's unsettled leases that it no longer wants extended."""
         return frozenset(self._forgotten.get(owner, ()))
 
-    def suspects_of(self, owner: Address, reason: str) -> tuple[Suspect, ...]:
+    def suspects_of(self, owner: Address, reason: str, death: UUID) -> tuple[Suspect, ...]:
         """The messages whose handlers may have ended a dead owner, oldest first; `reason` is how it
-        ended. What it had forgotten no handler was working on any more.
+        ended, `death` its identity. What it had forgotten no handler was working on any more.
 
         When one of them ran alone, the others had not begun: it is the only suspect.
         """
@@ -92,9 +96,10 @@ class Ledger:
         }
         if (alone := self._alone.get(owner)) in working:
             lone = working[alone]
-            return (Suspect(lone.queue, lone.message_id, True, reason),)
+            return (Suspect(lone.queue, lone.message_id, True, reason, death),)
         return tuple(
-            Suspect(lease.queue, lease.message_id, False, reason) for lease in working.values()
+            Suspect(lease.queue, lease.message_id, False, reason, death)
+            for lease in working.values()
         )
 
     def replay(self) -> Iterator[Hold | Forget]:

@@ -15,6 +15,7 @@ from outboxd.channels.protocol import (
     Message,
     Ready,
     Suspect,
+    SuspectsRecorded,
     Welcome,
 )
 from outboxd.core.children import ChildSpec
@@ -24,6 +25,7 @@ from outboxd.core.restarts import RestartLimits, RestartLog
 from outboxd.core.retry import Backoff
 from outboxd.core.settings import Settings, SupervisorSettings
 from outboxd.pacing import pause
+from outboxd.supervision.call_watch import CallWatch
 from outboxd.supervision.clocks import Deadlines, watch_clocks
 from outboxd.supervision.incarnation import End, Incarnation
 from outboxd.supervision.link import Link
@@ -49,8 +51,12 @@ class Surroundings(Protocol):
     def took(self, sender: Address, message: Message) -> None:
         """An incarnation said something that is not about its own life."""
 
-    def became_ready(self, life: "Life", address: Address) -> None:
+    def became_ready(self, life: "Life") -> None:
         """An incarnation is ready."""
+
+    def took_over(self, address: Address) -> None:
+        """An incarnation is ready, and what its predecessors may have died of is written down, so
+        that what they held may be given back."""
 
     def suspects_of(self, end: End) -> tuple[Suspect, ...]:
         """What an incarnation that has come to grief may have died of."""
@@ -148,15 +154,16 @@ class Life:
 
     async def _run_once(self) -> End:
         self._number += 1
-        address = Address(self.name, self._number)
+        address, identity = Address(self.name, self._number), uuid4()
         self._enter(State.STARTING)
         self._observer.child_started(self.name)
         try:
             process = await self._spawn(self.name)
         except OSError as error:
             log.error("child cannot be started", extra={"child": self.name, "error": str(error)})
-            return End(address, ExitCode.UNEXPECTED, RestartReason.CRASH, None)
-        incarnation = Incarnation(address, uuid4(), process, self._observer)
+            return End(address, identity, ExitCode.UNEXPECTED, RestartReason.CRASH, None)
+        calls = CallWatch(self.spec.call_limit_seconds, self.spec.heartbeat_deadline_seconds)
+        incarnation = Incarnation(address, identity, process, self._observer, calls)
         self.current = incarnation
         try:
             exit_code = await self._accompany(incarnation)
@@ -213,9 +220,11 @@ class Life:
         match message:
             case Ready():
                 self._became_ready(incarnation)
+            case SuspectsRecorded():
+                self._suspicions.written_down()
+                self._take_over(incarnation)
             case Heartbeat():
-                incarnation.heard_at = boottime()
-                incarnation.heartbeat = message
+                incarnation.beat(message)
                 self._observer.heartbeat(self.name, message)
                 self._observer.frames_queued(self.name, incarnation.link.queued)
             case Bye(reason=reason):
@@ -228,11 +237,17 @@ class Life:
         incarnation.ready_at = incarnation.heard_at = boottime()
         incarnation.became_ready.set()
         self.ever_ready = True
-        self._suspicions.written_down()
         self._observer.child_ready(self.name, incarnation.ready_at - incarnation.started_at)
         if not self._order.given.is_set():
             self._enter(State.READY)
-        self._surroundings.became_ready(self, incarnation.address)
+        self._surroundings.became_ready(self)
+        self._take_over(incarnation)
+
+    def _take_over(self, incarnation: Incarnation) -> None:
+        """Whichever comes last, its readiness or its record of the suspects: whoever gets these
+        messages next has to find them suspected."""
+        if incarnation.ready_at is not None and not self._suspicions.suspects:
+            self._surroundings.took_over(incarnation.address)
 
     async def _stop_when_ordered(self, incarnation: Incarnation) -> None:
         order = self._order

@@ -170,16 +170,18 @@ class Supervisor:
     def took(self, sender: Address, message: Message) -> None:
         self._switchboard.took(sender, message)
 
-    def became_ready(self, life: Life, address: Address) -> None:
+    def became_ready(self, life: Life) -> None:
         if life.spec.slot.kind is Kind.EXTENDER:
             self._switchboard.extender_ready()
+        self._note_readiness()
+
+    def took_over(self, address: Address) -> None:
         for dead in [owner for owner in self._dead if owner.name == address.name]:
             self._give_back(dead)
-        self._note_readiness()
 
     def suspects_of(self, end: End) -> tuple[Suspect, ...]:
         reason = end.reason.value if end.reason is not None else PLANNED
-        return self._switchboard.suspects_of(end.address, reason)
+        return self._switchboard.suspects_of(end.address, reason, end.identity)
 
     def ended(self, life: Life, end: End) -> None:
         self._switchboard.detach(end.address)
@@ -193,7 +195,7 @@ class Supervisor:
     async def _await_successor(self, dead: Address) -> None:
         """Have a dead owner's leases given back, at the latest after a bound.
 
-        Its successor should be ready by then: it is the one that gets these messages again.
+        Its successor should be ready by then, and have written down what it may have died of.
         """
         await pause(self._stop_workers.given, SUCCESSOR_SECONDS)
         self._give_back(dead)

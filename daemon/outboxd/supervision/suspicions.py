@@ -17,8 +17,12 @@ _encoder = msgspec.msgpack.Encoder()
 
 
 class Suspicions:
-    """Suspects are handed to every incarnation until one was ready: only that one is known to have
-    written them down. They live in memory: a daemon that stops first forgets them, and says so."""
+    """Suspects are handed to every incarnation until one says that it has written them down.
+
+    That it is ready does not say so: in an outage of its database it is ready, and waits.
+
+    They live in memory: a daemon that stops first forgets them, and says so.
+    """
 
     def __init__(self, child: str) -> None:
         self._child = child
@@ -36,7 +40,7 @@ class Suspicions:
         self._tell_dropped(len(known) - len(self._suspects), "too many suspects, the oldest go")
 
     def written_down(self) -> None:
-        """An incarnation that was told them is ready, so it has written them down before."""
+        """The incarnation that was told them has recorded them; no other has died since."""
         self._suspects = ()
 
     def close(self) -> None:

@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Callable, Iterable
 from typing import assert_never
+from uuid import UUID
 
 from outboxd.channels.protocol import (
     Address,
@@ -24,6 +25,7 @@ from outboxd.channels.protocol import (
     Resume,
     Settled,
     Suspect,
+    SuspectsRecorded,
     Welcome,
 )
 from outboxd.core.children import Kind, Slot
@@ -81,9 +83,9 @@ class Switchboard:
         """How many leases the ledger knows of this owner."""
         return len(self._ledger.held_by(address))
 
-    def suspects_of(self, address: Address, reason: str) -> tuple[Suspect, ...]:
+    def suspects_of(self, address: Address, reason: str, death: UUID) -> tuple[Suspect, ...]:
         """The messages that a dead owner may have died of, as long as nothing is given back."""
-        return self._ledger.suspects_of(address, reason)
+        return self._ledger.suspects_of(address, reason, death)
 
     def pause(self, queue: str) -> None:
         """Have every pool of this queue stop receiving, those that are started later included."""
@@ -127,7 +129,7 @@ class Switchboard:
                 self._took_settled(sender, message)
             case Forgotten(owner=owner) | LeaseLost(owner=owner):
                 self._tell_incarnation(owner, message)
-            case Ready() | Heartbeat():
+            case Ready() | Heartbeat() | SuspectsRecorded():
                 return  # about the sender's own life; its slot has read it
             case (
                 Welcome()

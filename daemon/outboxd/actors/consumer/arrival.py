@@ -86,13 +86,19 @@ class Arrivals:
         """Allow each to wait for those that run before it: of its group, or before a suspect."""
         before: defaultdict[str | None, float] = defaultdict(float)
         alone = any(item.suspicion is not None for item in items)
-        neighbours = self._pool.hand.longest(own_seconds) if alone else 0.0
+        neighbours = self._neighbours_seconds() if alone else 0.0
         for item in items:
             # Where some run alone any of them may have to wait for all the others.
             group = item.message.group_id if self._pool.fifo and not alone else None
             ordered = self._pool.fifo or alone
             self._intake.permit(item, neighbours + (before[group] if ordered else 0.0))
             before[group] += own_seconds(item)
+
+    def _neighbours_seconds(self) -> float:
+        """How long what is in hand may take at most, until something can run alone."""
+        own = [own_seconds(item) for item in self._pool.hand.unended()]
+        # On a FIFO queue they may all be of one group.
+        return sum(own) if self._pool.fifo else max(own, default=0.0)
 
     def _stood_still(self, count: int, received_at: float) -> bool:
         """Whether this process slept so long that the messages are visible again, and maybe in

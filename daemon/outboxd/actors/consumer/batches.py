@@ -1,5 +1,6 @@
 """Messages for a handler that takes them by the batch: gathered, then run together."""
 
+import logging
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import assert_never
@@ -7,7 +8,7 @@ from typing import assert_never
 import anyio
 
 from outboxd.actors.consumer.gates import Change
-from outboxd.actors.consumer.hand import Item
+from outboxd.actors.consumer.hand import Item, Stage
 from outboxd.actors.consumer.pool import Pool
 from outboxd.actors.consumer.running import Running
 from outboxd.actors.consumer.settling import Settler
@@ -18,6 +19,8 @@ from outboxd.core.outcomes import Done
 from outboxd.core.settings import HandlerSettings
 from outboxd.ports.handling import BatchDone, BatchEnding, BatchFailed
 from outboxd.ports.inbox import Inbox
+
+log = logging.getLogger(__name__)
 
 
 class Batch:
@@ -100,6 +103,17 @@ class BatchServer:
         if self._pool.stopping.is_set():
             self._settler.release(batch.items)
             return
+        try:
+            await self._serve(batch)
+        # The same fence as around a single message: a bug of ours must not end the pool.
+        except Exception:
+            facts = {"queue": self._pool.name, "handler": batch.handler.name}
+            log.exception("batch not processed; this is a bug in outboxd", extra=facts)
+            for item in batch:
+                if item.stage is Stage.ACTIVE:
+                    self._run_alone(item)
+
+    async def _serve(self, batch: Batch) -> None:
         try:
             together = await self._untried(batch)
         except Unavailable as error:

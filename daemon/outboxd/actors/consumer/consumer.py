@@ -100,7 +100,7 @@ class Consumer:
         self._leases = leases = Leases(pool, address, mailbox)
         self._watch = DatabaseWatch(pool, inbox)
         self._settler = settler = Settler(pool, queue, leases)
-        self._suspecting = Suspecting(pool, suspects, inherited, self._watch)
+        self._suspecting = Suspecting(pool, suspects, inherited, self._watch, mailbox)
         verdicts = Verdicts(pool, inbox, self._watch)
         running = Running(pool, runner)
         self._retirement = Retirement(pool, running, inbox, settler, verdicts)
@@ -157,7 +157,7 @@ class Consumer:
         """Until all work in hand has ended, or the time for it is over."""
         with self._working, self._stream, self._work:
             async with anyio.create_task_group() as workers:
-                for _ in range(self._pool.settings.concurrency):
+                for _ in range(self._pool.workers):
                     workers.start_soon(self._worker.work, self._work)
                 await self._receiver.run()
                 self._stream.close()

@@ -26,7 +26,7 @@ class Distributor:
         self.gathering = Gathering(pool, self.put)
 
     def put(self, work: Work) -> None:
-        """To the next worker that is free; there are as many workers as messages at most."""
+        """To the next worker that is free: there are as many as there may be messages at work."""
         try:
             self._stream.send_nowait(work)
         except (anyio.ClosedResourceError, anyio.BrokenResourceError):
@@ -59,9 +59,7 @@ class Distributor:
             if line is None:
                 line = self._lines.begin(group)
                 begun.append(line)
-            elif line not in begun:
-                # Served already, with messages that are lost: it cannot run alone this time.
-                item.suspicion = None
+            # A line that is served already has messages that are lost, and cannot run alone.
             line.join(item)
         alone: list[Work] = []
         for line in begun:

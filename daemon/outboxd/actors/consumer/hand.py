@@ -1,6 +1,7 @@
 """The messages in a pool's hand: received, and not yet settled."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from enum import Enum, auto
 
 import anyio
@@ -11,6 +12,7 @@ from outboxd.channels.protocol import Lease
 from outboxd.core.envelopes import Incoming
 from outboxd.core.messages import ReceivedMessage
 from outboxd.core.settings import HandlerSettings
+from outboxd.ports.progress import Progress
 from outboxd.ports.queue import BATCH
 from outboxd.ports.suspects import Suspicion
 
@@ -31,10 +33,12 @@ class Item:
 
     `held` says that the extender was told of it, `lost` that SQS has given it to somebody else,
     `in_thread` that a handler which cannot be interrupted is running. `verdict` is what is to be
-    done with a message that is not for any handler, `suspicion` what it may have done to a process.
+    done with a message that is not for any handler, `suspicion` what it may have done to a process,
+    `alone` that nothing else runs beside it.
     """
 
     __slots__ = (
+        "alone",
         "handlers",
         "held",
         "in_thread",
@@ -57,15 +61,21 @@ class Item:
         self.in_thread = False
         self.verdict: Action | None = None
         self.suspicion: Suspicion | None = None
+        self.alone = False
         self.stage = Stage.GONE
 
 
 class Hand:
-    """Counts what is in hand, so that a slot is taken exactly once and given back exactly once."""
+    """Counts what is in hand, so that a slot is taken exactly once and given back exactly once.
 
-    def __init__(self, concurrency: int, change: Change) -> None:
+    `progress` is told how many slots are taken: all of them while a message runs alone.
+    """
+
+    def __init__(self, concurrency: int, change: Change, progress: Progress) -> None:
         self._concurrency = concurrency
         self._change = change
+        self._progress = progress
+        self._solitary = False
         self._items: dict[int, Item] = {}
         self._active = 0
         self._empty = anyio.Event()
@@ -91,6 +101,7 @@ class Hand:
         self._items[item.lease.token] = item
         item.stage = Stage.ACTIVE
         self._active += 1
+        self._show()
         self._empty = anyio.Event() if self._empty.is_set() else self._empty
 
     def settle(self, item: Item) -> None:
@@ -98,6 +109,7 @@ class Hand:
         if item.stage is Stage.ACTIVE:
             item.stage = Stage.SETTLING
             self._active -= 1
+            self._show()
             self._change.notify()
 
     def drop(self, items: Iterable[Item]) -> None:
@@ -109,6 +121,7 @@ class Hand:
                 item.stage = Stage.GONE
         if not self._items:
             self._empty.set()
+        self._show()
         self._change.notify()
 
     def lose(self, tokens: Iterable[int]) -> None:
@@ -118,10 +131,20 @@ class Hand:
             if item is not None:
                 item.lost = True
 
-    def longest(self, seconds: Callable[[Item], float]) -> float:
-        """The most that a message whose handlers have not ended may take."""
-        active = (item for item in self._items.values() if item.stage is Stage.ACTIVE)
-        return max(map(seconds, active), default=0.0)
+    def unended(self) -> list[Item]:
+        """Messages whose handlers have not all ended."""
+        return [item for item in self._items.values() if item.stage is Stage.ACTIVE]
+
+    @contextmanager
+    def all_slots(self) -> Iterator[None]:
+        """What runs in this block takes all slots, however few messages it is."""
+        self._solitary = True
+        self._show()
+        try:
+            yield
+        finally:
+            self._solitary = False
+            self._show()
 
     def interrupted(self) -> list[Item]:
         """Messages whose handlers did not end; those of running threads are left out."""
@@ -137,3 +160,6 @@ class Hand:
     async def emptied(self) -> None:
         """Return once nothing is in hand."""
         await self._empty.wait()
+
+    def _show(self) -> None:
+        self._progress.in_flight = self._concurrency if self._solitary else self._active

@@ -3,7 +3,7 @@
 from collections import deque
 from collections.abc import Iterator
 
-from outboxd.actors.consumer.actions import SendLetter
+from outboxd.actors.consumer.actions import Action, SendLetter
 from outboxd.actors.consumer.hand import Item
 from outboxd.actors.consumer.pool import Pool
 from outboxd.actors.consumer.processing import Processor
@@ -84,7 +84,8 @@ class LineServer:
 
     async def _ended(self, item: Item) -> bool:
         """Handle a head: whether the next in line may begin."""
-        action = item.verdict or await self._processor.run(item)
+        action = await self._processor.run(item)
+        self._pool.failed_heads.ended(item.message.message_id)
         match action:
             case None:
                 return False
@@ -92,9 +93,13 @@ class LineServer:
                 # It has taken effect: should its delete fail, it comes again as a duplicate.
                 self._settler.submit(item, action)
                 return not item.lost
-            case HideFor(seconds=seconds):
-                visible_at = self._pool.clock() + seconds
-                self._pool.failed_heads.failed(item.message.message_id, visible_at)
-                return await self._settler.settle(item, action)
-            case SendLetter():
-                return await self._settler.settle(item, action)
+            case HideFor() | SendLetter():
+                return await self._settled(item, action)
+
+    async def _settled(self, item: Item, action: Action) -> bool:
+        carried_out = await self._settler.settle(item, action)
+        if isinstance(carried_out, HideFor):  # also when its letter could not be sent
+            visible_at = self._pool.clock() + carried_out.seconds
+            self._pool.failed_heads.failed(item.message.message_id, visible_at)
+            return False
+        return not item.lost

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import anyio
 
 from outboxd.actors.consumer.gates import Change, Gates, Obstacle
-from outboxd.actors.consumer.hand import Hand
+from outboxd.actors.consumer.hand import SETTLING_LIMIT, Hand
 from outboxd.actors.consumer.timing import Timing
 from outboxd.core.clock import boottime
 from outboxd.core.judging import Patience
@@ -46,13 +46,21 @@ class Pool:
     def __post_init__(self) -> None:
         # The supervisor tells every consumer of the extender right after the welcome.
         self.gates = Gates(self.change, Obstacle.EXTENDER)
-        self.hand = Hand(self.settings.concurrency, self.change)
+        self.hand = Hand(self.settings.concurrency, self.change, self.progress)
         self.patience = _patience(self.settings)
 
     @property
     def sqs_name(self) -> str:
         """The name that SQS knows the queue by."""
         return self.settings.queue_name or self.name
+
+    @property
+    def workers(self) -> int:
+        """How many pieces of work are done at a time.
+
+        The worker of a line waits for its head to be settled, when its slot is taken again already.
+        """
+        return self.settings.concurrency + (SETTLING_LIMIT if self.fifo else 0)
 
     @property
     def fifo(self) -> bool:

@@ -48,14 +48,17 @@ class Processor:
         self._verdicts = verdicts
 
     async def run(self, item: Item) -> Action | None:
-        """Run the item's handlers and return what is to be done with its message; None if it is in
-        hand no longer, released by a stop, or lost."""
+        """Run the item's handlers, if it has any, and return what is to be done with its message;
+        None if it is in hand no longer, released by a stop, or lost."""
         if self._pool.stopping.is_set():
             self._settler.release([item])
             return None
         if item.lost or self._ran_out(item):
             await self._drop(item)
             return None
+        return item.verdict or await self._fenced(item)
+
+    async def _fenced(self, item: Item) -> Action:
         try:
             return await self._decide(item)
         # The last fence around one message: a bug of ours must not take its neighbours along.
@@ -82,8 +85,8 @@ class Processor:
     async def _results(
         self, item: Item, standings: Mapping[str, Standing]
     ) -> Sequence[HandlerResult]:
-        if item.suspicion is not None:
-            log.info("suspect runs alone", extra=self._facts(item))
+        if item.alone:
+            log.info("runs alone", extra=self._facts(item))
             await self._leases.alone(item)
         results = [
             await self._result(item, handler, standings.get(handler.name, _FRESH))

@@ -81,17 +81,20 @@ class Retirement:
 
     def _action(self, item: Item, result: HandlerResult) -> Action:
         if isinstance(result.outcome, DeadLetter) and self._inbox.remembers:
-            # The letter is left to the next delivery: until this process has ended its thread may
-            # still commit, and what has taken effect must not be called dead.
+            # The letter is left to a delivery after the end of this process: until then its thread
+            # may still commit, and what has taken effect must not be called dead.
             facts = {"handler": result.handler, "error": result.outcome.error}
             log.warning("handler given up", extra=facts)
-            return HideFor(0)
+            return HideFor(self._pool.timing.retire_seconds)
+        if isinstance(result.outcome, DeadLetter) and len(item.handlers) > 1:
+            # Others of its handlers have not been called, and a letter would end them too.
+            return HideFor(self._pool.patience[result.handler].backoff.cap_seconds)
         return self._verdicts.action(item, [result])
 
     async def _break_up(self, started: Started) -> None:
         """A batch is nobody's fault yet; what has failed before runs alone the next time."""
         for item in started.items:
-            seconds = await self._verdicts.count_batch_timeout(item, started.handler)
+            seconds = await self._verdicts.note_batch_timeout(item, started.handler)
             self._settler.submit(item, HideFor(seconds))
 
     def _facts(self, started: Started) -> dict[str, object]:

@@ -91,7 +91,6 @@ class Running:
 
     def _show(self) -> None:
         started = self._started.values()
-        self._pool.progress.in_flight = len(started)
         # Insertion order is the order of starting.
         oldest = next(iter(started), None)
         self._pool.progress.oldest_started_at = None if oldest is None else oldest.started_at

@@ -64,14 +64,15 @@ class Settler:
         self._pool.hand.settle(item)
         self._enqueue([Settlement(item, action)])
 
-    async def settle(self, item: Item, action: Action) -> bool:
-        """The same, and wait for it: whether the message is gone for good."""
+    async def settle(self, item: Item, action: Action) -> Action:
+        """The same, and wait for it. Returns what was done in the end: a message whose letter could
+        not be sent was hidden instead, and one that is buried was deleted."""
         self._pool.hand.settle(item)
         settlement = Settlement(item, action)
         settlement.finished = anyio.Event()
         self._enqueue([settlement])
         await settlement.finished.wait()
-        return isinstance(settlement.action, Delete)
+        return settlement.action
 
     def release(self, items: Sequence[Item]) -> None:
         """Make messages visible again at once."""
@@ -112,12 +113,13 @@ class Settler:
 
     async def _settle(self, batch: Sequence[Settlement]) -> None:
         letters, deletes, hides = _sorted(batch)
-        for chunk in _chunks(letters):
+        # Somebody else's messages now: neither burying nor hiding them is for us to do. What their
+        # handlers have done is marked, so that a delete can only be right.
+        await self._finish([s for s in [*letters, *hides] if s.item.lost])
+        for chunk in _chunks([s for s in letters if not s.item.lost]):
             deletes += await self._send_letters(chunk)
         for chunk in _chunks(deletes):
             await self._delete(chunk)
-        lost = [s for s in hides if s.item.lost]
-        await self._finish(lost)  # somebody else's message now: hiding it is not for us to do
         for chunk in _chunks([s for s in hides if not s.item.lost]):
             await self._hide(chunk)
 

@@ -18,11 +18,19 @@ class Solitude:
 
     async def run(self, work: Sequence[Work]) -> None:
         """Do these one after another, once all other work in hand has ended."""
+        if not work:
+            return
         self._waiting.extend(work)
-        while self._others_in_hand() and not self._pool.stopping.is_set():
-            await self._pool.change.wait()
-        while self._waiting:
-            await self._worker.do(self._waiting.popleft())
+        with self._pool.hand.all_slots():
+            while self._others_in_hand() and not self._pool.stopping.is_set():
+                await self._pool.change.wait()
+            while self._waiting:
+                await self._run(self._waiting.popleft())
+
+    async def _run(self, work: Work) -> None:
+        for item in messages_in(work):
+            item.alone = True
+        await self._worker.do(work)
 
     def take_waiting(self) -> list[Item]:
         """Everything that has not begun, which it then will not."""

@@ -9,7 +9,8 @@ from outboxd.actors.consumer.database_watch import DatabaseWatch
 from outboxd.actors.consumer.gates import Obstacle
 from outboxd.actors.consumer.hand import Item
 from outboxd.actors.consumer.pool import Pool
-from outboxd.channels.protocol import Suspect
+from outboxd.channels.mailbox import Mailbox
+from outboxd.channels.protocol import Suspect, SuspectsRecorded
 from outboxd.core.errors import Unavailable
 from outboxd.ports.suspects import Suspects, Suspicion
 
@@ -20,19 +21,25 @@ class Suspecting:
     """Writes down what the predecessor left, before the first poll, and asks about redeliveries."""
 
     def __init__(
-        self, pool: Pool, suspects: Suspects, inherited: Sequence[Suspect], watch: DatabaseWatch
+        self,
+        pool: Pool,
+        suspects: Suspects,
+        inherited: Sequence[Suspect],
+        watch: DatabaseWatch,
+        mailbox: Mailbox,
     ) -> None:
         self._pool = pool
         self._suspects = suspects
         self._inherited = tuple(inherited)
         self._watch = watch
+        self._mailbox = mailbox
         self._failures = 0
 
     async def begin(self) -> None:
         """Try to write the inherited suspects down; receiving waits until that is done.
 
-        Its successor's readiness is what a dead pool's messages are given back at, and another pool
-        that gets one then has to know of it already.
+        A dead pool's messages are given back when its successor says that this is done, and another
+        pool that gets one then has to know of it already.
         """
         if self._inherited:
             self._pool.gates.close(Obstacle.SUSPECTS)
@@ -79,6 +86,8 @@ class Suspecting:
             },
         )
         self._inherited = ()
+        # Before anything can be received: what is held from now on, the supervisor hears later.
+        await self._mailbox.send(SuspectsRecorded())
         self._pool.gates.clear(Obstacle.SUSPECTS)
 
     def _facts(self, item: Item) -> dict[str, object]:

@@ -10,22 +10,25 @@ from outboxd.actors.consumer.pool import Pool
 from outboxd.core.errors import Unavailable
 from outboxd.core.judging import (
     Away,
+    Busy,
     Ending,
     Judgement,
     RetryCause,
-    TimedOut,
     call_again,
     judge,
     spent,
 )
 from outboxd.core.letters import write_letter
 from outboxd.core.message_plan import Bury, HandlerResult, HideFor, plan
-from outboxd.core.outcomes import DeadLetter, DeadReason, Done, Retry
+from outboxd.core.outcomes import DeadLetter, DeadReason, Done, Outcome, Retry
 from outboxd.core.settings import HandlerSettings
 from outboxd.ports.consumer_observer import Processed
 from outboxd.ports.inbox import Inbox, Standing
 
 _FRESH = Standing()
+
+MOST_PATIENCE = 30
+"""Times the shortest delay: some five minutes."""
 
 
 class Verdicts:
@@ -49,7 +52,7 @@ class Verdicts:
             ending = Away(str(error))
             judgement = self._judgement(handler, attempts, ending)
         self._tell(item, handler.name, ending, judgement)
-        return HandlerResult(handler.name, judgement.outcome, attempts)
+        return HandlerResult(handler.name, _patient(item, ending, judgement.outcome), attempts)
 
     async def condemn(
         self, item: Item, standings: Mapping[str, Standing], verdict: DeadLetter
@@ -69,19 +72,18 @@ class Verdicts:
                 results.append(HandlerResult(handler.name, verdict, attempts))
         return results
 
-    async def count_batch_timeout(self, item: Item, handler: HandlerSettings) -> float:
-        """Count that a batch with this message was over its time; seconds until the next try.
-
-        It is no attempt that the handler could be given up for.
-        """
-        ending = TimedOut(handler.timeout_seconds)
+    async def note_batch_timeout(self, item: Item, handler: HandlerSettings) -> float:
+        """Note that a batch with this message was over its time, which is nobody's attempt but has
+        it run alone from now on; seconds until the next try."""
+        assert item.incoming is not None
         self._pool.observer.processed(handler.name, Processed.RETRY)
         self._pool.observer.retried(handler.name, RetryCause.TIMEOUT)
+        error = f"its batch timed out after {handler.timeout_seconds:g} s"
         try:
-            attempts = await self._count(item, handler, 0, ending)
-        except Unavailable as error:
-            return call_again(str(error), self._pool.dice).after_seconds
-        return self._pool.patience[handler.name].backoff.delay(attempts, self._pool.dice)
+            await self._inbox.noted(item.incoming.id, item.message, handler.name, error)
+        except Unavailable as unavailable:
+            return call_again(str(unavailable), self._pool.dice).after_seconds
+        return self._pool.patience[handler.name].backoff.delay(1, self._pool.dice)
 
     def postpone(self, item: Item, error: Unavailable) -> HideFor:
         """The database is away, so that nothing can be known of the message."""
@@ -144,3 +146,12 @@ class Verdicts:
         self._pool.observer.processed(handler, Processed.OK)
         occurred = item.incoming.occurred_at.timestamp()
         self._pool.observer.handled(handler, self._pool.wall_clock() - occurred)
+
+
+def _patient(item: Item, ending: Ending, outcome: Outcome) -> Outcome:
+    """What is in other hands may be so for hours, and each look is a receive, of which the queue's
+    own redrive policy allows a hundred: look less and less often."""
+    if isinstance(ending, Busy) and isinstance(outcome, Retry):
+        times = min(item.message.receive_count, MOST_PATIENCE)
+        return Retry(outcome.after_seconds * times, outcome.error)
+    return outcome

@@ -55,6 +55,15 @@ FAILED = """
     RETURNING attempts
 """
 
+NOTED = """
+    INSERT INTO {schema}.handler_failures AS failure
+           (event_id, handler, message_id, attempts, last_error)
+    VALUES (%(event_id)s, %(handler)s, %(message_id)s, 0, %(error)s)
+        ON CONFLICT (event_id, handler) DO UPDATE
+       SET last_error = excluded.last_error, last_failed_at = clock_timestamp()
+     WHERE failure.dead_at IS NULL
+"""
+
 DEAD = """
     UPDATE {schema}.handler_failures
        SET dead_at = clock_timestamp(), last_error = %(error)s
@@ -84,6 +93,7 @@ class PostgresInbox:
         self._standings = statement(STANDINGS, database.schema)
         self._tried = statement(TRIED, database.schema)
         self._failed = statement(FAILED, database.schema)
+        self._noted = statement(NOTED, database.schema)
         self._dead = statement(DEAD, database.schema)
         self._ping = statement(PING, database.schema)
         self._marks = Statements(database.schema)
@@ -129,6 +139,12 @@ class PostgresInbox:
         parameters = {**_key(event_id, message, handler), "error": clean(error)}
         rows = await self._rows(self._failed, parameters)
         return int(rows[0][0])
+
+    async def noted(
+        self, event_id: UUID, message: ReceivedMessage, handler: str, error: str
+    ) -> None:
+        parameters = {**_key(event_id, message, handler), "error": clean(error)}
+        await self._run(self._noted, parameters)
 
     async def dead(
         self, event_id: UUID, message: ReceivedMessage, handler: str, letter: DeadLetter

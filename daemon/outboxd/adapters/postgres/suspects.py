@@ -1,5 +1,6 @@
 """The suspects of one queue in PostgreSQL, where every process of it sees them."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -18,15 +19,18 @@ ANSWER_SECONDS = 10.0
 
 # Sorted, so that two processes that write down the same messages lock them in the same order.
 RECORD = """
-    INSERT INTO {schema}.suspects AS known (queue, message_id, crashes_alone, reason)
-    SELECT %(queue)s, message_id, crashes, reason
-      FROM unnest(%(message_ids)s::text[], %(crashes)s::integer[], %(reasons)s::text[])
-           AS suspect (message_id, crashes, reason)
+    INSERT INTO {schema}.suspects AS known (queue, message_id, crashes_alone, reason, last_death)
+    SELECT %(queue)s, message_id, crashes, reason, death
+      FROM unnest(%(message_ids)s::text[], %(crashes)s::integer[], %(reasons)s::text[],
+                  %(deaths)s::uuid[])
+           AS suspect (message_id, crashes, reason, death)
      ORDER BY message_id
         ON CONFLICT (queue, message_id) DO UPDATE
        SET crashes_alone = known.crashes_alone + excluded.crashes_alone,
            reason = excluded.reason,
-           last_crash_at = clock_timestamp()
+           last_crash_at = clock_timestamp(),
+           last_death = excluded.last_death
+     WHERE known.last_death IS DISTINCT FROM excluded.last_death
 """
 
 LOOK_UP = """
@@ -56,16 +60,17 @@ class PostgresSuspects:
     async def record(self, suspects: Sequence[Suspect]) -> None:
         if not suspects:
             return
-        found: dict[str, Suspicion] = {}
-        for suspect in suspects:  # one row for each message: an upsert takes no row twice
-            before = found.get(suspect.message_id)
-            crashes = int(suspect.alone) + (before.crashes_alone if before is not None else 0)
-            found[suspect.message_id] = Suspicion(crashes, suspect.reason)
+        # One row for each message, since an upsert takes no row twice. The last death stands for
+        # all of them: a pool is not told of another one before it has recorded the first.
+        last = {suspect.message_id: suspect for suspect in suspects}
+        alone = {(suspect.message_id, suspect.death) for suspect in suspects if suspect.alone}
+        crashes = Counter(message_id for message_id, _ in alone)
         await self._ask(
             self._record,
-            message_ids=list(found),
-            crashes=[each.crashes_alone for each in found.values()],
-            reasons=[each.reason for each in found.values()],
+            message_ids=list(last),
+            crashes=[crashes[message_id] for message_id in last],
+            reasons=[suspect.reason for suspect in last.values()],
+            deaths=[suspect.death for suspect in last.values()],
         )
 
     async def look_up(self, messages: Sequence[ReceivedMessage]) -> Mapping[str, Suspicion]:

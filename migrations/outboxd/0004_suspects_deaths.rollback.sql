@@ -1,0 +1,1 @@
+ALTER TABLE suspects DROP COLUMN last_death;
