@@ -24,7 +24,7 @@ def test_health(own_aws: Aws) -> None:
     health = own_aws.control("GET", "health")
 
     assert (health["status"], health["version"]) == ("ok", __version__)
-    assert health["services"] == ["sqs"]
+    assert health["services"] == ["sqs", "sns", "events"]
 
 
 def test_depths_are_exact_and_follow_the_clock(own_aws: Aws) -> None:
@@ -99,9 +99,13 @@ def test_a_wrong_request_is_told_the_right_one(
         ("AmazonSQS.SendMessage", b"[]", 400, b"#SerializationException"),
         ("AmazonSQS.SendMessage", b'{"MessageBody": 1}', 400, b"#SerializationException"),
         ("AmazonSQS.SendMessage", b'{"MessageBody": "\\ud800"}', 400, b"#SerializationException"),
-        ("Other.Thing", b"{}", 400, b"does not support Other yet"),
+        ("Other.Thing", b"{}", 400, b"does not support Other (Thing)"),
         ("", b"Action=SendMessage&Version=2012-11-05", 400, b"JSON protocol"),
-        ("", b"Action=Publish&Version=2010-03-31", 400, b"does not support SNS yet (Publish)"),
+        ("", b"Action=Nonsense&Version=2010-03-31", 400, b"<Code>InvalidAction</Code>"),
+        ("", b"Action=CreateTopic&Tags=x&Version=2010-03-31", 400, b"MalformedQueryString"),
+        ("", b"\xff", 400, b"is not a request to AWS"),
+        ("AWSEvents.Nonsense", b"{}", 400, b"#UnknownOperationException"),
+        ("AWSEvents.PutEvents", b'{"Entries": 1}', 400, b"#SerializationException"),
         ("", b"", 400, b"is not a request to AWS"),
     ],
 )

@@ -10,10 +10,11 @@ def add_parser(subparsers: Any) -> None:
     """Describe the command to argparse."""
     parser = subparsers.add_parser(
         "localaws",
-        help="run a local, in-memory stand-in for AWS SQS",
+        help="run a local, in-memory stand-in for SQS, SNS and EventBridge",
         description=(
-            "Runs a strict, in-memory stand-in for SQS until Ctrl-C. It keeps nothing on disk and "
-            "checks no credentials: for development and tests only. Point [aws] endpoint_url at it."
+            "Runs a strict, in-memory stand-in for SQS, SNS and EventBridge until Ctrl-C. It keeps "
+            "nothing on disk and checks no credentials: for development and tests only. Point "
+            "[aws] endpoint_url at it."
         ),
         epilog="example: outboxd localaws --port 4566",
     )

@@ -6,7 +6,8 @@ from outboxd.localaws.faults import Target
 
 
 class CallCount(msgspec.Struct, frozen=True):
-    """How often an operation was called on a queue; `queue` is None where it is about none."""
+    """How often an operation was called on a queue (or a topic, or an event bus: `queue` is its
+    name); `queue` is None where it is about none of them."""
 
     service: str
     operation: str

@@ -7,10 +7,12 @@ import msgspec
 
 from outboxd.localaws.calls import CallCount, Calls
 from outboxd.localaws.clock import Clock
+from outboxd.localaws.events.operations import table as events
 from outboxd.localaws.http1 import Answer, Request
 from outboxd.localaws.script.control import FaultsControl
 from outboxd.localaws.script.script import Script
-from outboxd.localaws.sqs.operations.table import OPERATIONS
+from outboxd.localaws.sns.operations import table as sns
+from outboxd.localaws.sqs.operations import table as sqs
 from outboxd.localaws.sqs.service import SqsService
 from outboxd.version import __version__
 
@@ -52,13 +54,17 @@ class _Calls(msgspec.Struct):
 
 _FAULT = "/_localaws/faults/"
 
+SERVICES = ("sqs", "sns", "events")
+OPERATIONS = (*sqs.OPERATIONS, *sns.OPERATIONS, *events.OPERATIONS)
+"""All that faults can be addressed to; no name means two things."""
+
 
 class Control:
     """Health, the clock, exact depths of all queues, the script of faults, and counted calls."""
 
-    def __init__(self, clock: Clock, sqs: SqsService, script: Script, calls: Calls) -> None:
+    def __init__(self, clock: Clock, queues: SqsService, script: Script, calls: Calls) -> None:
         self._clock = clock
-        self._sqs = sqs
+        self._sqs = queues
         self._faults = FaultsControl(script, OPERATIONS)
         self._calls = calls
         self._routes: Mapping[tuple[str, str], Callable[[Request], Answer]] = MappingProxyType(
@@ -85,7 +91,7 @@ class Control:
         return route(request)
 
     def _health(self, request: Request) -> Answer:
-        health = _Health(__version__, ["sqs"], self._clock.now(), self._clock.advanced)
+        health = _Health(__version__, list(SERVICES), self._clock.now(), self._clock.advanced)
         return _json(200, health)
 
     def _advance(self, request: Request) -> Answer:

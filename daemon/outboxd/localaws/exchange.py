@@ -59,3 +59,16 @@ class Pending:
 
 
 Reply = Answer | Pending
+
+
+def mapped(reply: Reply, change: Callable[[Answer], Answer]) -> Reply:
+    """The same reply with its answer changed, now or once it is there."""
+    if isinstance(reply, Answer):
+        return change(reply)
+
+    def arrive(outcome: Outcome) -> None:
+        later.finish(change(outcome) if isinstance(outcome, Answer) else outcome)
+
+    later = Pending(reply.abandon)
+    reply.then(arrive)
+    return later

@@ -19,7 +19,11 @@ log = logging.getLogger(__name__)
 
 
 class Target(NamedTuple):
-    """What a fault is addressed to; `queue` is None for operations that are not about one."""
+    """What a fault is addressed to.
+
+    `queue` is the name of the queue, topic or event bus; None for operations that are not about one
+    of them.
+    """
 
     service: str
     operation: str
@@ -80,6 +84,22 @@ class NoFaults:
 
     def duplicates(self, target: Target, body: str) -> bool:
         return False
+
+
+def passed(
+    faults: Faults,
+    target: Target,
+    request: Request,
+    perform: Callable[[Request], Reply],
+    refuse: Callable[[AwsError], Answer],
+) -> Reply:
+    """Run a call, in the hands of a fault if one claims it; `perform` is given what the fault makes
+    of the request."""
+    if faults.active:
+        fault = faults.for_call(target, request)
+        if fault is not None:
+            return under(fault, request, perform, refuse)
+    return perform(request)
 
 
 def under(

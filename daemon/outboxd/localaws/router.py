@@ -1,72 +1,62 @@
 """Which service a request is for."""
 
-from urllib.parse import parse_qs
-from xml.sax.saxutils import escape
-
 from outboxd.localaws.control import Control
 from outboxd.localaws.errors import AwsError
+from outboxd.localaws.events import answering as events_answering
+from outboxd.localaws.events.service import EventsService
 from outboxd.localaws.exchange import Client, Reply
 from outboxd.localaws.http1 import Answer, Request
+from outboxd.localaws.query import answering as query_answering
+from outboxd.localaws.query.form import Form, parsed
+from outboxd.localaws.sns.service import SnsService
 from outboxd.localaws.sqs.service import SqsService
 
-# A service of the JSON protocols joins by its prefix of X-Amz-Target, one of the query protocol
-# (SNS) by its API version.
-_SQS = "AmazonSQS"
-_NOT_YET_TARGETS = {"AWSEvents": "EventBridge"}
-_NOT_YET_VERSIONS = {"2010-03-31": "SNS"}
+# The services of the JSON protocols are told apart by the prefix of X-Amz-Target, those of the
+# query protocol by their API version.
+_SNS_VERSION = "2010-03-31"
 _SQS_QUERY_VERSION = "2012-11-05"
 
 
 class Router:
-    def __init__(self, sqs: SqsService, control: Control) -> None:
+    def __init__(
+        self, sqs: SqsService, sns: SnsService, events: EventsService, control: Control
+    ) -> None:
         self._sqs = sqs
+        self._sns = sns
+        self._events = events
         self._control = control
 
     def handle(self, request: Request, client: Client) -> Reply:
         if request.path.startswith("/_localaws/"):
             return self._control.handle(request)
         prefix, _, action = request.headers.get("x-amz-target", "").partition(".")
-        if prefix == _SQS:
-            return self._sqs.handle(request, action, client)
-        if prefix:
-            return _json_refusal(_not_supported(_NOT_YET_TARGETS.get(prefix, prefix), action))
-        return _query_refusal(_query_problem(request))
+        match prefix:
+            case "":
+                return self._query(request)
+            case "AmazonSQS":
+                return self._sqs.handle(request, action, client)
+            case "AWSEvents":
+                return self._events.handle(request, action)
+            case _:
+                return _unsupported(prefix, action)
+
+    def _query(self, request: Request) -> Reply:
+        form = parsed(request.body)
+        if form is not None and form.version == _SNS_VERSION:
+            return self._sns.handle(request, form)
+        return query_answering.refused(_query_problem(request, form))
 
 
-def _query_problem(request: Request) -> AwsError:
-    form = parse_qs(request.body.decode("utf-8", "replace"))
-    action = form.get("Action", ["?"])[0]
-    version = form.get("Version", [""])[0]
-    if version == _SQS_QUERY_VERSION:
+def _query_problem(request: Request, form: Form | None) -> AwsError:
+    if form is not None and form.version == _SQS_QUERY_VERSION:
         return AwsError(
             "UnsupportedOperation",
-            f"localaws speaks the JSON protocol of SQS only, not the query protocol ({action}): "
-            "use an SDK of 2023-11 or later.",
+            "localaws speaks the JSON protocol of SQS only, not the query protocol "
+            f"({form.action}): use an SDK of 2023-11 or later.",
         )
-    service = _NOT_YET_VERSIONS.get(version)
-    if service is None:
-        return AwsError(
-            "InvalidAction", f"{request.method} {request.path} is not a request to AWS."
-        )
-    return _not_supported(service, action)
+    return AwsError("InvalidAction", f"{request.method} {request.path} is not a request to AWS.")
 
 
-def _not_supported(service: str, action: str) -> AwsError:
-    return AwsError(
-        "UnsupportedOperation", f"localaws does not support {service} yet ({action}), only SQS."
-    )
-
-
-def _json_refusal(refusal: AwsError) -> Answer:
-    headers = (("x-amzn-query-error", refusal.query_error()),)
-    return Answer(refusal.status, "application/x-amz-json-1.1", refusal.body(), headers)
-
-
-def _query_refusal(refusal: AwsError) -> Answer:
-    body = (
-        "<ErrorResponse><Error>"
-        f"<Type>{refusal.fault}</Type><Code>{refusal.code}</Code>"
-        f"<Message>{escape(refusal.message)}</Message>"
-        "</Error></ErrorResponse>"
-    )
-    return Answer(refusal.status, "text/xml", body.encode())
+def _unsupported(service: str, action: str) -> Answer:
+    message = f"localaws does not support {service} ({action}), only SQS, SNS and EventBridge."
+    return events_answering.refused(AwsError("UnsupportedOperation", message))

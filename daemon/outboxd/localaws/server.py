@@ -11,9 +11,11 @@ from outboxd.localaws.calls import Calls
 from outboxd.localaws.clock import Clock
 from outboxd.localaws.connection import Connection
 from outboxd.localaws.control import Control
+from outboxd.localaws.events.service import EventsService
 from outboxd.localaws.faults import Faults
 from outboxd.localaws.router import Router
 from outboxd.localaws.script.script import Script
+from outboxd.localaws.sns.service import SnsService
 from outboxd.localaws.sqs.service import SqsService
 
 LOOPBACK = "127.0.0.1"
@@ -39,10 +41,14 @@ class LocalAws:
         """Listen, and return the endpoint URL; port 0 takes a free one. Raises OSError."""
         self._script = script = Script(self.clock)
         calls = Calls()
-        self._sqs = sqs = SqsService(
-            self.clock, script if self._faults is None else self._faults, script, calls
+        faults = script if self._faults is None else self._faults
+        self._sqs = sqs = SqsService(self.clock, faults, script, calls)
+        router = Router(
+            sqs,
+            SnsService(self.clock, sqs.inbox, faults, calls),
+            EventsService(self.clock, sqs.inbox, faults, calls),
+            Control(self.clock, sqs, script, calls),
         )
-        router = Router(sqs, Control(self.clock, sqs, script, calls))
         self._server = await asyncio.get_running_loop().create_server(
             lambda: Connection(router.handle, self._connections), host, port, backlog=1024
         )

@@ -8,21 +8,22 @@ from typing import Any, NamedTuple
 import msgspec
 
 from outboxd.localaws.http1 import Request
+from outboxd.localaws.script.forms import BatchForm
 from outboxd.localaws.script.kinds import FailEntries, StaleReceipt, Swallow
-from outboxd.localaws.sqs.validation import MAX_BATCH_ENTRIES
 
-_NOT_CONTENT = frozenset({"QueueUrl", "QueueName"})
+_NOT_CONTENT = frozenset({"QueueUrl", "QueueName", "TopicArn", "TargetArn", "EventBusName"})
 
 
 class Batch(NamedTuple):
     """A batch request and the positions of the entries that a fault is about."""
 
+    form: BatchForm
     content: dict[str, Any]
     chosen: tuple[int, ...]
 
     @property
     def entries(self) -> list[dict[str, Any]]:
-        entries: list[dict[str, Any]] = self.content["Entries"]
+        entries: list[dict[str, Any]] = self.content[self.form.member]
         return entries
 
 
@@ -40,11 +41,14 @@ def holds(content: Any, text: str) -> bool:
 
 
 def candidates(
-    kind: Swallow | StaleReceipt | FailEntries, content: dict[str, Any], containing: str | None
+    kind: Swallow | StaleReceipt | FailEntries,
+    form: BatchForm,
+    content: dict[str, Any],
+    containing: str | None,
 ) -> tuple[int, ...]:
     """Positions of the batch's entries that the fault may be about; none: it is about none."""
-    entries = content.get("Entries")
-    if not isinstance(entries, list) or not _acceptable(entries):
+    entries = content.get(form.member)
+    if not isinstance(entries, list) or not form.acceptable(entries):
         return ()
     return tuple(
         position
@@ -59,14 +63,6 @@ def drawn(candidates: tuple[int, ...], share: float | None, dice: Random) -> tup
     if share is None:
         return candidates
     return tuple(sorted(dice.sample(candidates, math.ceil(share * len(candidates)))))
-
-
-def _acceptable(entries: list[Any]) -> bool:
-    """Whether AWS would not refuse the batch as a whole, which is not for a fault to prevent."""
-    if not all(isinstance(entry, dict) and isinstance(entry.get("Id"), str) for entry in entries):
-        return False
-    ids = {entry["Id"] for entry in entries}
-    return 0 < len(entries) == len(ids) <= MAX_BATCH_ENTRIES
 
 
 def _texts(content: Any) -> Iterator[str]:

@@ -5,7 +5,15 @@ from typing import Annotated, ClassVar, Literal, TypeAlias, get_args
 import msgspec
 from msgspec import Meta
 
-BATCHES = frozenset({"SendMessageBatch", "DeleteMessageBatch", "ChangeMessageVisibilityBatch"})
+BATCHES = frozenset(
+    {
+        "SendMessageBatch",
+        "DeleteMessageBatch",
+        "ChangeMessageVisibilityBatch",
+        "PublishBatch",
+        "PutEvents",
+    }
+)
 DELETES = frozenset({"DeleteMessage", "DeleteMessageBatch"})
 VISIBILITY_CHANGES = frozenset({"ChangeMessageVisibility", "ChangeMessageVisibilityBatch"})
 RECEIVE = frozenset({"ReceiveMessage"})
@@ -22,6 +30,14 @@ WITHOUT_RESULT = frozenset(
         "UntagQueue",
         "AddPermission",
         "RemovePermission",
+        "DeleteTopic",
+        "SetTopicAttributes",
+        "Unsubscribe",
+        "SetSubscriptionAttributes",
+        "DeleteEventBus",
+        "DeleteRule",
+        "EnableRule",
+        "DisableRule",
     }
 )
 
@@ -45,7 +61,7 @@ class Kind(
 class Swallow(Kind, frozen=True, kw_only=True, tag="swallow"):
     """Success is answered and nothing is done; of a batch, for the chosen entries."""
 
-    hits = BATCHES | WITHOUT_RESULT | {"SendMessage"}
+    hits = BATCHES | WITHOUT_RESULT | {"SendMessage", "Publish"}
     entries: Positions | None = None
     share: Share | None = None
 

@@ -18,10 +18,11 @@ ANY = "*"
 class Address(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Which calls a fault is meant for.
 
-    `queue` is a glob. `containing` is a text that the call must hold in a body or an attribute.
-    Of the calls that fit, the first `skip` are let through; each one after that is hit with
-    `probability`, by dice of this fault's own that `seed` determines; after `count` hits (None: any
-    number) or `duration_seconds` of the server's clock the fault is over.
+    `queue` is a glob of the names of queues, topics and event buses. `containing` is a text that
+    the call must hold in a body or an attribute. Of the calls that fit, the first `skip` are let
+    through; each one after that is hit with `probability`, by dice of this fault's own that `seed`
+    determines; after `count` hits (None: any number) or `duration_seconds` of the server's clock
+    the fault is over.
     """
 
     operations: tuple[str, ...] = (ANY,)
@@ -38,8 +39,8 @@ class Address(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         return operation in self.operations or ANY in self.operations
 
     def meets(self, target: Target) -> bool:
-        """Whether such a call is meant, whatever it holds. A call that is not about a queue is
-        meant by a fault of all queues only."""
+        """Whether such a call is meant, whatever it holds. A call that is about none is meant
+        by a fault of all queues only."""
         if target.queue is None:
             return self.queue == ANY and self.names(target.operation)
         return self.names(target.operation) and fnmatchcase(target.queue, self.queue)

@@ -8,6 +8,7 @@ from outboxd.localaws.http1 import Request
 from outboxd.localaws.script.acts import Act
 from outboxd.localaws.script.choosing import Batch, candidates, content_of, drawn, holds
 from outboxd.localaws.script.decoding import Scripted
+from outboxd.localaws.script.forms import form_of
 from outboxd.localaws.script.kinds import (
     BATCHES,
     Duplicate,
@@ -121,7 +122,8 @@ def _batch_act(
 ) -> Act | None:
     """A batch without a chosen entry is not meant, and so not counted."""
     content = content_of(request)
-    possible = candidates(kind, content, rule.address.containing)
+    form = form_of(target.operation)
+    possible = candidates(kind, form, content, rule.address.containing)
     if not possible or not rule.fires():
         return None
-    return Act(rule, target, Batch(content, drawn(possible, kind.share, rule.dice)))
+    return Act(rule, target, Batch(form, content, drawn(possible, kind.share, rule.dice)))

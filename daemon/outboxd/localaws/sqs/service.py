@@ -1,6 +1,5 @@
 """SQS over HTTP: from a request to an answer, now or after a wait."""
 
-import re
 from collections.abc import Iterator
 
 import msgspec
@@ -10,19 +9,18 @@ from outboxd.localaws.calls import Calls
 from outboxd.localaws.clock import Clock
 from outboxd.localaws.errors import AwsError, malformed, unknown_operation
 from outboxd.localaws.exchange import Client, Reply
-from outboxd.localaws.faults import DeliveryFaults, Faults, Target, under
+from outboxd.localaws.faults import DeliveryFaults, Faults, Target, passed
 from outboxd.localaws.http1 import Answer, Request
+from outboxd.localaws.region import region_of
 from outboxd.localaws.sqs.answering import answer, refused
 from outboxd.localaws.sqs.arns import parsed_arn, queue_name
 from outboxd.localaws.sqs.call import Call, Waiting
+from outboxd.localaws.sqs.inbox import Inbox
 from outboxd.localaws.sqs.moves import MoveTasks
 from outboxd.localaws.sqs.operations.table import OPERATIONS, Operation
 from outboxd.localaws.sqs.polls import QueuePolls
 from outboxd.localaws.sqs.queue import Queue
 from outboxd.localaws.sqs.registry import Registry
-
-DEFAULT_REGION = "us-east-1"
-_SCOPE = re.compile(r"Credential=[^/,]+/\d+/([a-z0-9-]+)/")
 
 
 class SqsService:
@@ -40,6 +38,8 @@ class SqsService:
         self._moves_alarm = Alarm(clock, self._run_moves)
         self._polls: dict[Queue, QueuePolls] = {}
 
+        self.inbox = Inbox(self._registry, self._moves)
+
     def queues(self) -> Iterator[Queue]:
         return iter(self._registry)
 
@@ -53,19 +53,17 @@ class SqsService:
         if operation is None:
             return refused(unknown_operation("SQS", action))
         asked = _asked(operation, request)
-        target = Target("sqs", action, _region(request), _queue_of(asked))
+        target = Target("sqs", action, region_of(request), _queue_of(asked))
         self._calls.add(target)
-        if self._faults.active:
-            fault = self._faults.for_call(target, request)
-            if fault is not None:
-                # What the fault makes of the request is read anew.
-                return under(
-                    fault,
-                    request,
-                    lambda r: self._perform(operation, _asked(operation, r), r, target, client),
-                    refused,
-                )
-        return self._perform(operation, asked, request, target, client)
+        return passed(
+            self._faults,
+            target,
+            request,
+            lambda r: self._perform(
+                operation, asked if r is request else _asked(operation, r), r, target, client
+            ),
+            refused,
+        )
 
     def _perform(
         self,
@@ -118,11 +116,6 @@ def _asked(operation: Operation, request: Request) -> msgspec.Struct | AwsError:
         return operation.decode(request.body)
     except msgspec.MsgspecError as error:
         return malformed(str(error))
-
-
-def _region(request: Request) -> str:
-    scope = _SCOPE.search(request.headers.get("authorization", ""))
-    return DEFAULT_REGION if scope is None else scope[1]
 
 
 def _base_url(request: Request) -> str:

@@ -66,11 +66,25 @@ def check_range(value: int, name: str, lowest: int, highest: int, reason: str = 
 
 def check_token(value: str | None, name: str) -> None:
     """A group, deduplication or attempt id. Raises InvalidParameterValue."""
-    if value is not None and not _TOKEN.match(value):
+    if value is not None and not is_token(value):
         reason = (
             f"{name} can only include alphanumeric and punctuation characters. 1 to 128 in length."
         )
         raise invalid_parameter_value(value, name, reason)
+
+
+def is_token(value: str) -> bool:
+    """Whether this can be a group or deduplication id."""
+    return _TOKEN.match(value) is not None
+
+
+def is_batch_id(value: str) -> bool:
+    return _BATCH_ID.match(value) is not None
+
+
+def is_number(text: str) -> bool:
+    """Whether this can be the value of an attribute of type Number."""
+    return _NUMBER.match(text) is not None
 
 
 def check_body(body: str) -> None:
@@ -89,7 +103,7 @@ def check_batch(entries: Sequence[Identified], entry_type: str) -> None:
         raise too_many_entries(len(entries), MAX_BATCH_ENTRIES)
     seen: set[str] = set()
     for entry in entries:
-        if not _BATCH_ID.match(entry.id):
+        if not is_batch_id(entry.id):
             raise invalid_batch_entry_id()
         if entry.id in seen:
             raise batch_ids_not_distinct(entry.id)
@@ -152,7 +166,7 @@ def _check_attribute_value(name: str, value: AttributeValue) -> None:
         raise _no_value(name, kind[1])
     if _FORBIDDEN.search(wanted):
         raise invalid_message_contents()
-    if kind[1] == "Number" and not _NUMBER.match(wanted):
+    if kind[1] == "Number" and not is_number(wanted):
         raise invalid_parameter(
             f"Can't cast the value of message (user) attribute '{name}' to a number."
         )

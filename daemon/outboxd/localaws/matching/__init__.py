@@ -1,0 +1,1 @@
+"""Event patterns and filter policies: what EventBridge and SNS have in common."""

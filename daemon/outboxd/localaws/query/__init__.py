@@ -1,0 +1,1 @@
+"""The query protocol: forms for requests, XML for answers, and JSON in between."""
