@@ -5,12 +5,13 @@ import signal
 import time
 from contextlib import suppress
 from pathlib import Path
+from uuid import uuid4
 
 import pytest
 
 from outboxd.demo import processes
 from outboxd.demo.supervisor import Supervisor
-from tests.system.scene import Scene, eventually, handler
+from tests.system.scene import Scene, encoded, eventually, handler
 
 pytestmark = [pytest.mark.system, pytest.mark.timeout(150)]
 
@@ -42,6 +43,30 @@ def test_sixteen_messages_in_handlers_at_a_kill_are_handled_again_at_once(
     assert sorted(scene.effects("sleep_once")) == sorted(ids), "each once"
     assert scene.letters() == []
     assert scene.attempts() == 0
+
+
+def test_messages_on_the_wire_at_a_kill_come_back_after_the_visibility_timeout(
+    scene: Scene,
+) -> None:
+    """Nobody has told the extender of them: SQS alone knows that they were handed out."""
+    scene.configure(handler("note"), visibility=8)
+    with scene.daemon() as daemon:
+        pid = pid_of(daemon, "consumer")
+        for _ in range(20):  # until the pool stands still in the middle of a long poll
+            os.kill(pid, signal.SIGSTOP)
+            scene.send(encoded(id=str(uuid4()), type="note.wanted", payload={}))
+            sent_at = time.monotonic()
+            with suppress(AssertionError):
+                eventually(lambda: scene.in_flight() == 1, seconds=0.5)
+                break
+            os.kill(pid, signal.SIGCONT)
+            eventually(lambda: scene.messages_left() == 0)
+        else:
+            pytest.fail("no message was on the wire")
+        before = len(scene.effects("note"))
+        os.kill(pid, signal.SIGKILL)
+        eventually(lambda: len(scene.effects("note")) == before + 1, seconds=15)
+        assert time.monotonic() - sent_at < 8 + 5
 
 
 @pytest.mark.parametrize("function", ["kill", "leave"])
