@@ -13,7 +13,7 @@ SEED ?=
 # Tests wait more than they compute: some at a time.
 WORKERS ?= 3
 
-.PHONY: help install demo test test-system lint check format lock bench chaos clean
+.PHONY: help install demo test test-system lint check format lock bench chaos chaos-relay clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -67,6 +67,9 @@ bench: $(STAMP) ## measure the hot paths side by side with their floors
 
 chaos: $(STAMP) ## kill, freeze and cut off under load, and count what was lost (SECONDS=180 SEED=7)
 	@$(BIN)/python tests/chaos --seconds $(SECONDS) $(if $(SEED),--seed $(SEED)) $(ARGS)
+
+chaos-relay: $(STAMP) ## the same for three relays alone: lost, repeated, out of order (SECONDS=180 SEED=7)
+	@$(BIN)/python tests/chaos_relay --seconds $(SECONDS) $(if $(SEED),--seed $(SEED)) $(ARGS)
 
 clean: ## remove the virtual environment and what tools left behind
 	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from outboxd.core.errors import PublishRefused, Reject, RetryLater
-    from outboxd.core.events import Event, NewEvent
+    from outboxd.core.events import Event, NewEvent, NewJob
     from outboxd.core.outcomes import DeadLetter, DeadReason, Done, Retry
     from outboxd.ports.handling import BatchContext, Context
-    from outboxd.producer import publish
+    from outboxd.producer import enqueue, publish, publish_many
 
 __all__ = [
     "BatchContext",
@@ -22,11 +22,14 @@ __all__ = [
     "Done",
     "Event",
     "NewEvent",
+    "NewJob",
     "PublishRefused",
     "Reject",
     "Retry",
     "RetryLater",
+    "enqueue",
     "publish",
+    "publish_many",
 ]
 
 _HOMES = {
@@ -37,11 +40,14 @@ _HOMES = {
     "Done": "outboxd.core.outcomes",
     "Event": "outboxd.core.events",
     "NewEvent": "outboxd.core.events",
+    "NewJob": "outboxd.core.events",
     "PublishRefused": "outboxd.core.errors",
     "Reject": "outboxd.core.errors",
     "Retry": "outboxd.core.outcomes",
     "RetryLater": "outboxd.core.errors",
+    "enqueue": "outboxd.producer",
     "publish": "outboxd.producer",
+    "publish_many": "outboxd.producer",
 }
 
 

@@ -5,7 +5,8 @@ driver, and the supervisor neither that nor the AWS SDK.
 """
 
 import logging
-from collections.abc import AsyncIterator, Callable, Sequence
+import random
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 from itertools import count
@@ -15,6 +16,7 @@ import msgspec
 from anyio import create_task_group, to_thread
 from prometheus_client import CollectorRegistry
 
+from outboxd.actors.accompanied import Accompanied
 from outboxd.actors.on_known_tables import Actor, OnKnownTables
 from outboxd.adapters.logging import configure_logging
 from outboxd.adapters.metrics.snapshot import snapshot
@@ -23,6 +25,7 @@ from outboxd.channels.protocol import MetricsSnapshot, Welcome
 from outboxd.core.children import ChildSpec, Kind, Slot
 from outboxd.core.exit_codes import ExitCode
 from outboxd.core.settings import DatabaseSettings, Settings
+from outboxd.ports.destination import Destination
 from outboxd.ports.progress import Progress
 
 log = logging.getLogger(__name__)
@@ -46,7 +49,7 @@ async def assemble(slot: Slot, welcome: Welcome, mailbox: Mailbox) -> AsyncItera
     configure_logging(settings.logging, slot.name)
     match slot.kind:
         case Kind.RELAY:
-            wiring = _relay(welcome, mailbox)
+            wiring = assembled_relay(welcome, mailbox)
         case Kind.CONSUMER:
             wiring = _consumer(slot, welcome, mailbox)
         case Kind.EXTENDER:
@@ -58,14 +61,17 @@ async def assemble(slot: Slot, welcome: Welcome, mailbox: Mailbox) -> AsyncItera
 
 
 @asynccontextmanager
-async def _relay(welcome: Welcome, mailbox: Mailbox) -> AsyncIterator[Assembled]:
+async def assembled_relay(
+    welcome: Welcome, mailbox: Mailbox, destinations: Mapping[str, Destination] | None = None
+) -> AsyncIterator[Assembled]:
+    """The relay, with the destinations of its settings unless it is given others of these names."""
     from outboxd.actors.relay import Relay
+    from outboxd.adapters.destinations import relay_destinations
     from outboxd.adapters.metrics.relay import RelayMetrics
     from outboxd.adapters.postgres.buckets import PostgresBuckets
     from outboxd.adapters.postgres.outbox import PostgresOutbox
     from outboxd.adapters.postgres.sessions import Sessions
     from outboxd.adapters.postgres.upkeep import PostgresUpkeep
-    from outboxd.adapters.sqs.publisher import sqs_destinations
 
     settings = welcome.settings
     assert settings.relay is not None
@@ -74,7 +80,7 @@ async def _relay(welcome: Welcome, mailbox: Mailbox) -> AsyncIterator[Assembled]
     registry = CollectorRegistry()
     progress = Progress()
     sessions = Sessions(settings.database, "outboxd relay")
-    destinations = sqs_destinations(settings)
+    destinations = relay_destinations(settings) if destinations is None else destinations
     relay = Relay(
         mailbox,
         settings.relay,
@@ -147,8 +153,42 @@ async def _consumer(slot: Slot, welcome: Welcome, mailbox: Mailbox) -> AsyncIter
                 + settings.aws.read_timeout_seconds
             ),
         )
-        actor = _on_known_tables(consumer, settings.database)
+        actor: Actor = consumer
+        if settings.database is not None and slot.number == 1:
+            # Of each pool's processes one looks after the inbox, which they share.
+            janitor = _inbox_janitor(slot.queue, settings, settings.database, registry, progress)
+            actor = Accompanied(consumer, await stack.enter_async_context(janitor))
+        actor = _on_known_tables(actor, settings.database)
         yield Assembled(actor, progress, _snapshots(registry))
+
+
+@asynccontextmanager
+async def _inbox_janitor(
+    queue: str,
+    settings: Settings,
+    database: DatabaseSettings,
+    registry: CollectorRegistry,
+    progress: Progress,
+) -> AsyncIterator[Actor]:
+    from outboxd.actors.inbox_janitor import InboxJanitor
+    from outboxd.adapters.metrics.inbox import InboxMetrics
+    from outboxd.adapters.postgres.inbox_upkeep import PostgresInboxUpkeep
+    from outboxd.adapters.postgres.sessions import Sessions
+    from outboxd.adapters.sqs.retention import SqsQueueLife
+
+    sessions = Sessions(database, "outboxd inbox janitor")
+    try:
+        yield InboxJanitor(
+            queue,
+            settings.inbox,
+            upkeep=PostgresInboxUpkeep(sessions, database.schema),
+            life=SqsQueueLife(settings, queue),
+            last_receive_at=lambda: progress.last_receive_at,
+            observer=InboxMetrics(registry, queue),
+            dice=random.random,
+        )
+    finally:
+        await sessions.close()
 
 
 @asynccontextmanager

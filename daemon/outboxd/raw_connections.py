@@ -66,6 +66,19 @@ async def raw_async_connection(connection: Any) -> AsyncConnection[Any]:
     return driven
 
 
+def flush_session(connection: Any) -> None:
+    """Have an SQLAlchemy Session write the changes that it holds back, as it does before a query;
+    nothing for any other connection, and nothing where the application has switched that off."""
+    if _is(connection, *_SQLALCHEMY_SESSION) and connection.autoflush:
+        connection.flush()
+
+
+async def flush_async_session(connection: Any) -> None:
+    """The same for an AsyncSession."""
+    if _is(connection, *_SQLALCHEMY_ASYNC_SESSION) and connection.autoflush:
+        await connection.flush()
+
+
 def commits_by_itself(connection: AnyConnection) -> bool:
     """Whether what is executed now would be a transaction of its own."""
     idle = connection.info.transaction_status == TransactionStatus.IDLE

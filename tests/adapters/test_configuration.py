@@ -449,13 +449,12 @@ def sections(kind: type[Section], table: Mapping[str, Any]) -> Iterator[tuple[ty
         bare, _ = unwrapped(field.type)
         for inner in (bare, *getattr(bare, "__args__", ())):
             if isinstance(inner, type) and issubclass(inner, Section):
-                yield from sections(inner, first_table(table[field.name]))
+                written = table[field.name]
+                yield from sections(inner, written if inner is bare else first_entry(written))
 
 
-def first_table(value: Any) -> Any:
-    if isinstance(value, list):
-        return value[0]
-    return next(iter(value.values())) if all(isinstance(v, dict) for v in value.values()) else value
+def first_entry(value: Any) -> Any:
+    return value[0] if isinstance(value, list) else next(iter(value.values()))
 
 
 def test_the_annotated_configuration_loads_as_it_is() -> None:

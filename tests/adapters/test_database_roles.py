@@ -100,6 +100,10 @@ DAEMONS_WORK = [
     "INSERT INTO suspects (queue, message_id, reason) VALUES ('q', 'm', 'crash') "
     "ON CONFLICT (queue, message_id) DO UPDATE SET crashes_alone = suspects.crashes_alone + 1",
     "DELETE FROM suspects WHERE queue = 'q'",
+    "INSERT INTO inbox_polls (queue, polled_at) VALUES ('q', now()) "
+    "ON CONFLICT (queue) DO UPDATE SET polled_at = excluded.polled_at",
+    "INSERT INTO inbox_gaps (queue, started_at, ended_at) VALUES ('q', now(), 'infinity')",
+    "DELETE FROM inbox_gaps WHERE queue IN (SELECT queue FROM inbox_polls)",
 ]
 
 DESTRUCTION = [
@@ -145,8 +149,22 @@ def test_an_operator_reads_everything_and_requeues(roles: Roles) -> None:
         "UPDATE outbox_events SET dead_at = NULL, attempts = 0, next_attempt_at = NULL, "
         "published_at = NULL, last_error = NULL, delivered_to = NULL WHERE seq = 1",
         "DELETE FROM outbox_events WHERE seq = 1",
+        "SELECT seq FROM outbox_events FOR UPDATE SKIP LOCKED",
+        "INSERT INTO outbox_audit (operator, run, command, reason, selection, events, first_seq, "
+        "last_seq, event_ids) "
+        "VALUES ('kim', gen_random_uuid(), 'prune', NULL, '{}', 1, 1, 1, NULL)",
+        "SELECT * FROM outbox_audit",
     ]
-    beyond = [*DESTRUCTION, *PUBLISHING, "DELETE FROM processed_events", "DELETE FROM suspects"]
+    beyond = [
+        *DESTRUCTION,
+        *PUBLISHING,
+        "DELETE FROM processed_events",
+        "DELETE FROM suspects",
+        "INSERT INTO outbox_audit (role, operator, run, command, selection, events, first_seq, "
+        "last_seq) VALUES ('somebody', 'kim', gen_random_uuid(), 'prune', '{}', 1, 1, 1)",
+        "UPDATE outbox_audit SET operator = 'lee'",
+        "DELETE FROM outbox_audit",
+    ]
 
     assert roles.refused("outboxd_operator", work) == []
     assert roles.refused("outboxd_operator", beyond) == beyond

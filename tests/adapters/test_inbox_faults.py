@@ -216,6 +216,23 @@ async def test_an_event_is_published_with_the_handlers_own_commit(
     assert scene.rows("SELECT event_type FROM outboxd.outbox_events") == [("order.paid",)]
 
 
+async def test_an_event_that_a_handler_publishes_continues_the_trace(scene: Scene) -> None:
+    """Without OpenTelemetry too, where no span of the handler's stands between the two."""
+    traceparent = "00-5759e988bd862e3fe1be46a994272793-53995c3f42cd8ad8-01"
+
+    def publishes(event: Event[Any], context: Context) -> None:
+        context.publish(NEW)
+
+    call = a_call()
+    traced = msgspec.structs.replace(
+        call, incoming=msgspec.structs.replace(call.incoming, traceparent=traceparent)
+    )
+    assert await scene.runner(publishes).run("h", traced) == DONE
+    assert scene.rows("SELECT headers ->> 'traceparent' FROM outboxd.outbox_events") == [
+        (traceparent,)
+    ]
+
+
 async def test_an_event_published_by_a_handler_that_fails_is_not_published(scene: Scene) -> None:
     async def then_fails(event: Event[Any], context: Context) -> None:
         await context.publish(NEW)

@@ -16,7 +16,14 @@ from outboxd.core.errors import Unavailable
 from outboxd.resources import project_directory
 
 DIRECTORY = project_directory() / "migrations" / "outboxd"
-NAMES = ["0001_outbox", "0002_inbox", "0003_publish_function", "0004_suspects_deaths"]
+NAMES = [
+    "0001_outbox",
+    "0002_inbox",
+    "0003_publish_function",
+    "0004_suspects_deaths",
+    "0005_publish_checks",
+    "0006_operating",
+]
 TABLES = {
     "outbox_events",
     "outbox_buckets",
@@ -24,6 +31,9 @@ TABLES = {
     "processed_events",
     "handler_failures",
     "suspects",
+    "outbox_audit",
+    "inbox_polls",
+    "inbox_gaps",
 }
 
 
@@ -58,8 +68,8 @@ def test_down_takes_back_the_newest_first(bare_database: str) -> None:
     migrations = of_outboxd(bare_database)
     migrations.up()
 
-    assert migrations.down() == ["0004_suspects_deaths"]
-    assert migrations.down(3) == ["0003_publish_function", "0002_inbox", "0001_outbox"]
+    assert migrations.down() == NAMES[-1:]
+    assert migrations.down(len(NAMES)) == NAMES[-2::-1]
     assert migrations.down() == []
     assert tables(bare_database, "outboxd") == set()
     assert migrations.up() == NAMES
@@ -68,7 +78,7 @@ def test_down_takes_back_the_newest_first(bare_database: str) -> None:
 def test_two_schemas_of_one_database_are_independent(bare_database: str) -> None:
     of_outboxd(bare_database, "orders").up()
     of_outboxd(bare_database, "billing").up()
-    of_outboxd(bare_database, "orders").down(4)
+    of_outboxd(bare_database, "orders").down(len(NAMES))
 
     assert tables(bare_database, "orders") == set()
     assert tables(bare_database, "billing") == TABLES
@@ -89,7 +99,7 @@ def test_an_empty_database_is_refused_with_the_command_to_run(bare_database: str
         of_outboxd(bare_database).check_version()
 
     assert str(refusal.value) == (
-        "the database lacks 4 migrations in schema 'outboxd' (first: 0001_outbox): "
+        f"the database lacks {len(NAMES)} migrations in schema 'outboxd' (first: 0001_outbox): "
         "run `outboxd migrate up`"
     )
 
@@ -97,7 +107,7 @@ def test_an_empty_database_is_refused_with_the_command_to_run(bare_database: str
 def test_a_database_one_migration_behind_is_refused(database: str) -> None:
     of_outboxd(database).down()
 
-    with pytest.raises(SchemaMismatch, match=r"lacks 1 migration in .*0004_suspects_deaths"):
+    with pytest.raises(SchemaMismatch, match=rf"lacks 1 migration in .*{NAMES[-1]}"):
         of_outboxd(database).check_version()
 
 

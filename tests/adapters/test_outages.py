@@ -11,7 +11,7 @@ from botocore.exceptions import (
     UnauthorizedSSOTokenError,
 )
 
-from outboxd.adapters.sqs.outages import outage
+from outboxd.adapters.aws.outages import code_of, kind_of_code, outage
 from outboxd.core.errors import OutageKind
 
 ENDPOINT = "http://127.0.0.1:4566"
@@ -58,6 +58,32 @@ def test_an_error_is_told_with_its_remedy(
     told = outage(error, "asking")
 
     assert (told.kind, str(told)) == (kind, line)
+
+
+@pytest.mark.parametrize(
+    ("code", "kind"),
+    [
+        ("AuthorizationError", OutageKind.DENIED),  # SNS
+        ("KMSAccessDenied", OutageKind.DENIED),
+        ("NotFound", OutageKind.MISSING),
+        ("Throttled", OutageKind.THROTTLED),
+        ("InvalidSecurity", OutageKind.CREDENTIALS),
+        ("ResourceNotFoundException", OutageKind.MISSING),  # EventBridge
+        ("NotAuthorizedForSourceException", OutageKind.DENIED),
+        ("NonExistentQueue", OutageKind.MISSING),  # SQS, without its prefix
+    ],
+)
+def test_each_service_has_codes_of_its_own(code: str, kind: OutageKind) -> None:
+    assert outage(refused(code), "asking").kind is kind
+    assert kind_of_code(code_of(refused(f"AWS.SimpleQueueService.{code}"))) is kind
+
+
+def test_what_does_not_exist_is_named() -> None:
+    told = outage(refused("NotFound", 404), "publishing", thing="topic")
+
+    assert str(told).startswith(
+        "publishing: the topic does not exist (run `outboxd provision`): GetQueueUrl answers Not"
+    )
 
 
 def test_a_login_that_ran_out_is_a_matter_of_credentials() -> None:

@@ -2,6 +2,7 @@
 
 import io
 import json
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -9,6 +10,7 @@ from uuid import UUID
 import psycopg
 import pytest
 
+from outboxd import NewEvent, publish
 from outboxd.core.exit_codes import ExitCode
 from tests.cli.conftest import Cli
 
@@ -71,6 +73,24 @@ def test_an_id_and_headers_may_be_given(cli: Cli, url: str) -> None:
     assert code == ExitCode.OK
     assert json.loads(out) == {"id": KNOWN_ID, "type": "order.created"}
     assert stored(url)[0][5] == {"a": "1", "b": "x=y"}
+
+
+def test_an_ordered_event_waits_for_another_writer_of_its_aggregate(cli: Cli, url: str) -> None:
+    with psycopg.connect(url) as other, ThreadPoolExecutor(1) as pool:
+        publish(other, NewEvent("order.created", "order", "42:a", 1), ordered=True)
+        second = pool.submit(cli, *EVENT, "--payload", "2", "--ordered")
+        while not waiting(url):
+            assert not second.done()
+        other.commit()
+
+    assert second.result().code == ExitCode.OK
+    assert [row[4] for row in stored(url)] == ["1", "2"]
+
+
+def waiting(url: str) -> bool:
+    with psycopg.connect(url) as connection:
+        locks = "SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND NOT granted"
+        return connection.execute(locks).fetchone() is not None
 
 
 def test_a_payload_may_come_from_standard_input(

@@ -5,6 +5,7 @@ from hypothesis import strategies as st
 
 from outboxd.core import chains as chains_module
 from outboxd.core.chains import Chains, Parked, Waiting
+from outboxd.core.lanes import lane_of
 from outboxd.core.outbox import StoredEvent
 
 FOREVER = float("inf")
@@ -28,12 +29,20 @@ def event(seq: int, key: int) -> StoredEvent:
     )
 
 
+def by_key(event: StoredEvent) -> int:
+    return event.key
+
+
+def alone(event: StoredEvent) -> int:
+    return lane_of(event, ordered=False)
+
+
 def seqs(events: list[StoredEvent]) -> list[int]:
     return [each.seq for each in events]
 
 
 def test_a_page_starts_the_first_event_of_each_aggregate() -> None:
-    chains = Chains()
+    chains = Chains(by_key)
 
     heads = chains.admit([event(1, 7), event(2, 8), event(3, 7), event(4, 7)])
 
@@ -42,7 +51,7 @@ def test_a_page_starts_the_first_event_of_each_aggregate() -> None:
 
 
 def test_an_accepted_head_makes_way_for_the_next() -> None:
-    chains = Chains()
+    chains = Chains(by_key)
     chains.admit([event(1, 7), event(3, 7)])
 
     following = chains.advance(7)
@@ -54,7 +63,7 @@ def test_an_accepted_head_makes_way_for_the_next() -> None:
 
 
 def test_what_a_late_answer_brings_of_a_moving_or_parked_aggregate_is_left_alone() -> None:
-    chains = Chains()
+    chains = Chains(by_key)
     chains.admit([event(1, 7), event(2, 8)])
     chains.park(8, Parked(Waiting.BACKOFF, FOREVER, 2))
 
@@ -63,12 +72,12 @@ def test_what_a_late_answer_brings_of_a_moving_or_parked_aggregate_is_left_alone
 
 
 def test_a_parked_aggregate_forgets_its_events_and_comes_back_in_time() -> None:
-    chains = Chains()
+    chains = Chains(by_key)
     chains.admit([event(1, 7), event(3, 7)])
     chains.park(7, Parked(Waiting.BACKOFF, 10.0, 1))
 
     assert chains.events == 0
-    assert chains.excluded() == "7"
+    assert chains.excluded_keys() == "7"
     assert chains.next_expiry == 10.0
     chains.expire(9.9)
     assert chains.admit([event(1, 7)]) == []
@@ -77,17 +86,17 @@ def test_a_parked_aggregate_forgets_its_events_and_comes_back_in_time() -> None:
 
 
 def test_an_old_time_does_not_end_a_newer_reason() -> None:
-    chains = Chains()
+    chains = Chains(by_key)
     chains.park(7, Parked(Waiting.BACKOFF, 10.0, 1))
     chains.park(7, Parked(Waiting.MARK, FOREVER, 1))
 
     chains.expire(11.0)
 
-    assert chains.excluded() == "7"
+    assert chains.excluded_keys() == "7"
 
 
 def test_the_oldest_of_those_that_wait_for_a_destination_try_first() -> None:
-    chains = Chains()
+    chains = Chains(by_key)
     for key, seq in ((5, 50), (6, 20), (7, 30)):
         chains.park(key, Parked(Waiting.DESTINATION, FOREVER, seq, "sqs:a"))
     chains.park(8, Parked(Waiting.DESTINATION, FOREVER, 1, "sqs:b"))
@@ -97,23 +106,39 @@ def test_the_oldest_of_those_that_wait_for_a_destination_try_first() -> None:
 
 
 def test_lost_buckets_take_their_parked_aggregates_along() -> None:
-    chains = Chains()
+    chains = Chains(by_key)
     for key in (-1, 63, 64, 5):
         chains.park(key, Parked(Waiting.ROUTE, FOREVER, 1))
 
     chains.forget_parked({63, 0})
 
-    assert chains.excluded() == "5"
+    assert chains.excluded_keys() == "5"
 
 
 def test_the_memory_for_parked_aggregates_is_bounded_but_marks_are_never_forgotten() -> None:
-    chains = Chains()
+    chains = Chains(by_key)
     for key in range(chains_module.PARKED_LIMIT + 10):
         chains.park(key, Parked(Waiting.ROUTE, FOREVER, 1))
 
     assert chains.parked == chains_module.PARKED_LIMIT
     chains.park(-7, Parked(Waiting.MARK, FOREVER, 1))
     assert chains.parked == chains_module.PARKED_LIMIT + 1
+
+
+def test_events_that_are_lanes_of_their_own_all_start_and_are_left_out_one_by_one() -> None:
+    chains = Chains(alone)
+
+    heads = chains.admit([event(1, 7), event(2, 7), event(3, 7)])
+    chains.park(alone(event(2, 7)), Parked(Waiting.BACKOFF, FOREVER, 2))
+    chains.drop(alone(event(1, 7)))
+
+    assert seqs(heads) == [1, 2, 3]
+    assert chains.excluded_keys() == ""
+    assert sorted(chains.excluded_seqs()) == [2, 3]
+
+    chains.forget_parked({7})
+
+    assert chains.excluded_seqs() == [3]
 
 
 @given(
@@ -124,14 +149,14 @@ def test_whatever_happens_each_aggregate_goes_on_in_order(keys: list[int], seed:
     """Reads of a table, acceptances and failures in any order, as the relay makes them."""
     dice = random.Random(seed)
     table = [event(seq, key) for seq, key in enumerate(keys)]
-    chains = Chains()
+    chains = Chains(by_key)
     flying: dict[int, StoredEvent] = {}
     accepted: list[StoredEvent] = []
     now = 0.0
     while len(accepted) < len(table):
         now += 1.0
         chains.expire(now)
-        excluded = set(chains.excluded().split(","))
+        excluded = set(chains.excluded_keys().split(","))
         done = {each.seq for each in accepted}
         page = [row for row in table if row.seq not in done and str(row.key) not in excluded][
             : dice.randint(1, 10)
@@ -153,3 +178,14 @@ def test_whatever_happens_each_aggregate_goes_on_in_order(keys: list[int], seed:
         of_key = [each.seq for each in accepted if each.key == key]
         assert of_key == sorted(of_key)
     assert sorted(seqs(accepted)) == list(range(len(table)))
+
+
+def test_the_lowest_event_of_what_was_unparked_is_told_once() -> None:
+    chains = Chains(by_key)
+    for key, seq in ((1, 50), (65, 20), (2, 7)):  # 1 and 65 are of one bucket
+        chains.park(key, Parked(Waiting.BACKOFF, FOREVER, seq))
+
+    chains.unpark([1, 65])
+
+    assert chains.reopened() == {1: 20}
+    assert chains.reopened() == {}

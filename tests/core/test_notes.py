@@ -4,11 +4,16 @@ import pytest
 
 from outboxd.core.notes import notes
 from outboxd.core.settings import (
+    DestinationsSettings,
+    EventBridgeSettings,
     HandlerSettings,
     QueueSettings,
     RelaySettings,
     RouteSettings,
+    RuleSettings,
     Settings,
+    SnsSettings,
+    SubscriptionSettings,
 )
 
 
@@ -69,3 +74,20 @@ def test_a_queue_of_dead_letters_is_fed_by_another_queue() -> None:
     )
 
     assert notes(settings) == []
+
+
+def test_a_queue_behind_a_topic_or_a_bus_gets_what_is_routed_there() -> None:
+    topic = SnsSettings(subscriptions=(SubscriptionSettings(queue="orders"),))
+    rule = RuleSettings(name="orders", to=("sqs:orders",))
+    destinations = DestinationsSettings(
+        sns={"topic": topic},
+        eventbridge={"shop": EventBridgeSettings(source="shop", rules=(rule,))},
+    )
+    for to in ("sns:topic", "eventbridge:shop"):
+        settings = Settings(
+            relay=RelaySettings(routes=(RouteSettings(events="*", to=(to,)),)),
+            destinations=destinations,
+            queues={"orders": queue("order.created", "ship")},
+        )
+
+        assert notes(settings) == []

@@ -1,4 +1,5 @@
 import json
+from typing import Literal
 
 import pytest
 from hypothesis import given
@@ -43,6 +44,44 @@ def test_a_job_has_an_id_a_type_and_a_payload() -> None:
     assert body == (
         '{"id":"0194d0c0-0000-7000-8000-000000000001","type":"order.placed","payload":[1, 2]}'
     )
+
+
+TRACE = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+
+
+def test_cloudevents_have_what_their_specification_asks_for() -> None:
+    body = body_of(an_event(traceparent=TRACE), "cloudevents", source="/shop/orders")
+
+    assert body == (
+        '{"specversion":"1.0","id":"0194d0c0-0000-7000-8000-000000000001",'
+        '"source":"/shop/orders","type":"order.placed","time":"2026-01-01T00:00:00.000000Z",'
+        f'"subject":"o-1","aggregatetype":"order","traceparent":"{TRACE}",'
+        '"datacontenttype":"application/json","data":{"amount": 12.50}}'
+    )
+
+
+def test_attributes_of_cloudevents_that_would_be_empty_are_left_out() -> None:
+    body = body_of(an_event(aggregate_type="", aggregate_id=""), "cloudevents")
+
+    assert not {"subject", "aggregatetype", "traceparent"} & set(json.loads(body))
+
+
+@pytest.mark.parametrize("envelope", ["event", "job"])
+def test_a_trace_is_in_the_body_where_there_are_no_attributes(
+    envelope: Literal["event", "job"],
+) -> None:
+    event = an_event(traceparent=TRACE)
+
+    assert "traceparent" not in json.loads(body_of(event, envelope))
+    assert json.loads(body_of(event, envelope, traced=True))["traceparent"] == TRACE
+
+
+def test_cloudevents_name_their_content_type() -> None:
+    assert attributes_of(an_event(), "cloudevents") == {
+        "event_type": "order.placed",
+        "aggregate_id": "o-1",
+        "content-type": "application/cloudevents+json; charset=utf-8",
+    }
 
 
 @given(st.text(), st.text())

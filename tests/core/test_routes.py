@@ -1,8 +1,7 @@
 import pytest
 
-from outboxd.core.errors import SettingsError
-from outboxd.core.routes import REMEMBERED_ANSWERS, Route, RouteTable, sqs_queue_of
-from outboxd.core.settings import QueueSettings, RouteSettings, Settings
+from outboxd.core.routes import REMEMBERED_ANSWERS, Route, RouteTable
+from outboxd.core.settings import RouteSettings
 
 ROUTES = (
     RouteSettings(events="order.placed", to=("sqs:fast",)),
@@ -42,16 +41,3 @@ def test_made_up_event_types_do_not_fill_the_memory() -> None:
         assert table.find(f"order.{number}", "order") is not None
 
     assert len(table._answers) <= REMEMBERED_ANSWERS
-
-
-def test_a_destination_is_a_table_of_queues_or_the_name_of_a_queue() -> None:
-    settings = Settings(queues={"orders": QueueSettings(queue_name="prod-orders")})
-
-    assert sqs_queue_of("sqs:orders", settings) == "prod-orders"
-    assert sqs_queue_of("sqs:elsewhere", settings) == "elsewhere"
-
-
-@pytest.mark.parametrize("destination", ["orders", "sqs:", "kafka:orders"])
-def test_anything_else_is_no_destination(destination: str) -> None:
-    with pytest.raises(SettingsError, match="is no destination"):
-        sqs_queue_of(destination, Settings())

@@ -178,9 +178,23 @@ def test_what_works_is_allowed(settings: Settings) -> None:
         (routed_to("sqs:ordres"), "[[relay.routes]] #1 to:", 'did you mean "sqs:orders"?'),
         (routed_to("orders"), "[[relay.routes]] #1 to:", 'did you mean "sqs:orders"?'),
         (routed_to("kafka:orders"), "[[relay.routes]] #1 to:", "unknown destination"),
-        (routed_to("sns:topic"), "[[relay.routes]] #1 to:", "not supported by this version"),
-        (routed_to("eventbridge:bus"), "[[relay.routes]] #1 to:", "not supported by this"),
+        (routed_to("sns:no topic"), "[[relay.routes]] #1 to:", "no name of a topic"),
+        (routed_to("eventbridge:bus"), "[[relay.routes]] #1 to:", "which says what source"),
+        (routed_to("log:a b"), "[[relay.routes]] #1 to:", "1 to 80 letters"),
         (routed_to("sqs:orders", "sqs:orders"), "[[relay.routes]] #1 to:", "twice"),
+        (
+            with_relay(routes=(changed(ROUTE, ordering="none", on_exhausted="block"),)),
+            "[[relay.routes]] #1 on_exhausted:",
+            "none of them waits",
+        ),
+        (
+            changed(
+                with_queue(queue_name="orders.fifo"),
+                relay=changed(RELAY, routes=(changed(ROUTE, ordering="none"),)),
+            ),
+            "[[relay.routes]] #1 ordering:",
+            "in any order",
+        ),
         (
             changed(with_queue(handlers=()), relay=None),
             "[queues.orders] handlers:",

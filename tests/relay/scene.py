@@ -13,7 +13,7 @@ from collections.abc import (
     Sequence,
 )
 from contextlib import asynccontextmanager, contextmanager
-from typing import Any, Literal
+from typing import Any
 from uuid import UUID, uuid4
 
 import anyio
@@ -28,10 +28,12 @@ from outboxd.adapters.postgres.upkeep import PostgresUpkeep
 from outboxd.channels.mailbox import Counterpart, open_mailbox
 from outboxd.channels.protocol import Drain, Ready
 from outboxd.core.clock import boottime
+from outboxd.core.errors import OutageKind, Unavailable
+from outboxd.core.horizon import Sample
 from outboxd.core.outbox import DeliveryMark, FailureMark, StoredEvent
 from outboxd.core.packing import PackLimits
 from outboxd.core.relay_outcomes import Accepted, EntryResult, Refused
-from outboxd.core.settings import DatabaseSettings, RelaySettings, RouteSettings
+from outboxd.core.settings import DatabaseSettings, Envelope, RelaySettings, RouteSettings
 from outboxd.ports.destination import Destination, Entry
 from outboxd.ports.outbox import Outbox
 from outboxd.ports.progress import Progress
@@ -85,7 +87,7 @@ class FakeDestination:
     def open(self) -> None:
         self.opened += 1
 
-    def prepare(self, event: StoredEvent, envelope: Literal["event", "job"]) -> Entry | Refused:
+    def prepare(self, event: StoredEvent, envelope: Envelope) -> Entry | Refused:
         size = len(event.payload)
         if size > self.limits.entry_bytes:
             return Refused(f"{size} bytes are above {self.limits.entry_bytes}")
@@ -170,20 +172,31 @@ class WrappedOutbox:
         self.after_read: Callable[[list[StoredEvent]], Awaitable[None]] | None = None
         self.before_mark: Callable[[], Awaitable[None]] | None = None
         self.reads = 0
+        self.starts: dict[int, int] = {}
+        self.page_sizes: list[int] = []
+        self.largest_page = 1_000_000
+        """Rows of one bucket; more of them take too long."""
         self.marked = 0
 
     async def read(
         self,
-        buckets: Collection[int],
+        starts: Mapping[int, int],
         per_bucket: int,
         excluded_keys: str,
         excluded_seqs: Collection[int],
     ) -> list[StoredEvent]:
         self.reads += 1
-        page = await self._outbox.read(buckets, per_bucket, excluded_keys, excluded_seqs)
+        self.starts = dict(starts)
+        self.page_sizes.append(per_bucket)
+        if per_bucket > self.largest_page:
+            raise Unavailable("canceling statement due to statement timeout", OutageKind.TIMEOUT)
+        page = await self._outbox.read(starts, per_bucket, excluded_keys, excluded_seqs)
         if self.after_read is not None:
             await self.after_read(page)
         return page
+
+    async def sample(self) -> Sample:
+        return await self._outbox.sample()
 
     async def mark_published(self, seqs: Collection[int]) -> frozenset[int]:
         if self.before_mark is not None:

@@ -5,6 +5,8 @@ from uuid import UUID, uuid4
 import anyio
 import pytest
 
+from outboxd.adapters.postgres.buckets import PostgresBuckets
+from outboxd.channels.protocol import Drain
 from outboxd.core.clock import boottime
 from outboxd.core.outbox import BUCKETS, StoredEvent
 from outboxd.core.relay_outcomes import EntryResult, Faulted
@@ -112,6 +114,48 @@ async def test_relays_share_the_buckets_and_rebalance_without_repeating(scene: S
 
     assert sorted(queue.seqs) == sorted(seqs)
     assert queue.inversions == []
+
+
+async def test_one_hot_aggregate_under_three_relays_is_published_once_and_in_order(
+    scene: Scene,
+) -> None:
+    queue = FakeDestination()
+    seqs = scene.insert(["hot"] * 300)
+
+    async with scene.relay(queue), scene.relay(queue), scene.relay(queue):
+        for _ in range(10):
+            seqs += scene.insert(["hot"] * 20)
+            await anyio.sleep(0.02)
+        await eventually(lambda: not scene.pending())
+
+    assert queue.seqs == seqs
+
+
+async def test_buckets_that_are_won_while_the_relay_is_told_to_drain_are_given_back(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They used to stay its own until their leases ended."""
+    claim, claimed, answer = PostgresBuckets.claim, anyio.Event(), anyio.Event()
+
+    async def hold_the_answer(
+        buckets: PostgresBuckets, relay: UUID, count: int, lease_seconds: float
+    ) -> dict[int, int]:
+        won = await claim(buckets, relay, count, lease_seconds)
+        claimed.set()
+        await answer.wait()
+        return won
+
+    monkeypatch.setattr(PostgresBuckets, "claim", hold_the_answer)
+    settings = quick(renew_seconds=6.0, lease_seconds=60.0)
+    async with scene.relay(FakeDestination(), settings) as relay:
+        await claimed.wait()
+        await relay.counterpart.tell(Drain(boottime() + 10))
+        await anyio.sleep(0.1)
+        answer.set()
+        with anyio.fail_after(10):
+            await relay.ended.wait()
+
+    assert scene.owned() == {}
 
 
 def _balanced(owned: Counter[UUID], relays: int) -> bool:

@@ -18,7 +18,7 @@ from outboxd.core.settings import DatabaseSettings
 from outboxd.ports.outbox import MarkRefused, Purged, Survey
 from tests.relay.scene import Scene
 
-EVERY_BUCKET = range(BUCKETS)
+EVERY_BUCKET = dict.fromkeys(range(BUCKETS), 0)
 ME = UUID(int=1)
 
 
@@ -81,8 +81,8 @@ async def test_only_pending_rows_of_the_asked_buckets_are_read_in_order(
     scene.run("UPDATE outbox_events SET published_at = now() WHERE seq = %s", seqs[3])
     scene.run("UPDATE outbox_events SET dead_at = now() WHERE seq = %s", seqs[5])
 
-    page = await outbox.read(range(0, BUCKETS, 2), 1000, "", [])
-    others = await outbox.read(range(1, BUCKETS, 2), 1000, "", [])
+    page = await outbox.read(dict.fromkeys(range(0, BUCKETS, 2), 0), 1000, "", [])
+    others = await outbox.read(dict.fromkeys(range(1, BUCKETS, 2), 0), 1000, "", [])
 
     assert sorted([each.seq for each in (*page, *others)]) == [
         seq for seq in seqs if seq not in (seqs[3], seqs[5])
@@ -139,7 +139,8 @@ async def test_the_index_serves_a_read_whatever_is_left_out(scene: Scene) -> Non
     )
     scene.run("ANALYZE outbox_events")
     parameters = {
-        "buckets": array(list(EVERY_BUCKET)),
+        "buckets": array(EVERY_BUCKET),
+        "starts": array(EVERY_BUCKET.values()),
         "per_bucket": 20,
         "excluded_keys": array(list(range(5000))),
         "excluded_seqs": array(list(range(500))),
@@ -356,3 +357,34 @@ async def test_an_ended_connection_is_replaced(scene: Scene, outbox: PostgresOut
     with pytest.raises(Unavailable):
         await read(outbox)
     assert await read(outbox) == seqs
+
+
+async def test_a_read_begins_after_the_start_of_each_bucket(
+    scene: Scene, outbox: PostgresOutbox
+) -> None:
+    seqs = scene.insert([f"order-{n}" for n in range(200)])
+    middle = seqs[100]
+    half = {bucket: middle if bucket % 2 else 0 for bucket in range(BUCKETS)}
+
+    page = await outbox.read(half, 1000, "", [])
+
+    everything = await outbox.read(EVERY_BUCKET, 1000, "", [])
+    assert [event.seq for event in page] == [
+        event.seq for event in everything if event.bucket % 2 == 0 or event.seq > middle
+    ]
+
+
+async def test_a_sample_tells_the_last_row_and_what_is_open(
+    scene: Scene, outbox: PostgresOutbox
+) -> None:
+    assert (await outbox.sample()).last_seq == 0
+    scene.insert(["order-1"])
+    with scene.connection() as connection, connection.transaction():
+        ((mine,),) = connection.execute("SELECT pg_current_xact_id()::text::bigint").fetchall()
+        (last,) = scene.insert(["order-2"])
+
+        sample = await outbox.sample()
+
+        assert sample.last_seq == last
+        assert sample.oldest_open <= mine < sample.next_id
+    assert (await outbox.sample()).oldest_open > mine

@@ -5,6 +5,7 @@ from collections import Counter
 import anyio
 import pytest
 
+from outboxd.actors.relay import dispatch
 from outboxd.core.errors import SettingsError
 from outboxd.core.outbox import StoredEvent
 from outboxd.core.packing import PackLimits
@@ -347,3 +348,143 @@ async def test_a_call_that_could_outlast_every_lease_is_a_settings_error(scene: 
     with pytest.raises(SettingsError, match="nothing would be sent"):
         async with scene.relay(FakeDestination(call_seconds=2.9)):
             pass
+
+
+async def test_without_an_order_an_aggregates_events_fly_together_and_none_waits_for_another(
+    scene: Scene,
+) -> None:
+    failing = threading.Event()
+    failing.set()
+
+    def fails_the_first(events: list[StoredEvent]) -> list[EntryResult]:
+        bad = failing.is_set()
+        return [Faulted("no") if bad and event.seq == seqs[0] else ACCEPTED for event in events]
+
+    queue = FakeDestination(fails_the_first)
+    seqs = scene.insert(["order-1"] * 200)
+    routes = (RouteSettings(events="order.*", to=("sqs:orders",), ordering="none"),)
+
+    async with scene.relay(queue, quick(routes=routes)):
+        await eventually(lambda: sorted(queue.seqs) == seqs[1:])
+        await eventually(lambda: scene.pending() == seqs[:1])
+        more = scene.insert(["order-1"] * 20)
+        await eventually(lambda: sorted(queue.seqs) == seqs[1:] + more)
+        failing.clear()
+        await eventually(lambda: not scene.pending())
+
+    assert sorted(queue.seqs) == seqs + more
+    assert sum(len(pack) == 10 for pack in queue.packs) >= 15
+
+
+async def test_events_without_an_order_keep_those_with_one_in_theirs(scene: Scene) -> None:
+    seen = Counter[int]()
+
+    def fails_every_third_first_try(events: list[StoredEvent]) -> list[EntryResult]:
+        seen.update(event.seq for event in events)
+        return [
+            Faulted("InternalError") if event.seq % 3 == 0 and seen[event.seq] == 1 else ACCEPTED
+            for event in events
+        ]
+
+    orders = FakeDestination(fails_every_third_first_try)
+    views = FakeDestination(fails_every_third_first_try)
+    routes = (
+        RouteSettings(events="order.*", to=("sqs:orders",)),
+        RouteSettings(events="seen", to=("sqs:views",), ordering="none"),
+    )
+    in_order, unordered = [], []
+    for _ in range(10):
+        in_order += scene.insert([f"order-{n % 5}" for n in range(10)])
+        unordered += scene.insert([f"order-{n % 5}" for n in range(10)], event_type="seen")
+
+    async with scene.relay({"sqs:orders": orders, "sqs:views": views}, quick(routes=routes)):
+        await eventually(lambda: not scene.pending())
+
+    assert sorted(orders.seqs) == in_order
+    assert sorted(views.seqs) == unordered
+    assert orders.inversions == []
+
+
+BLOCKING = (RouteSettings(events="order.*", to=("sqs:orders",), on_exhausted="block"),)
+
+
+@pytest.mark.parametrize("fate", [Faulted("broken"), Refused("InvalidMessageContents")])
+async def test_an_exhausted_event_that_blocks_holds_up_its_aggregate_until_it_is_requeued(
+    scene: Scene, fate: EntryResult, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(dispatch, "LOOK_AGAIN_SECONDS", 0.1)
+    failing = threading.Event()
+    failing.set()
+
+    def fails_the_first(events: list[StoredEvent]) -> list[EntryResult]:
+        bad = failing.is_set()
+        return [fate if bad and event.seq == first else ACCEPTED for event in events]
+
+    queue = FakeDestination(fails_the_first)
+    first, second, other = scene.insert(["order-1", "order-1", "order-2"])
+    blocked = "SELECT seq FROM outbox_events WHERE next_attempt_at = 'infinity'"
+
+    async with scene.relay(queue, quick(routes=BLOCKING, max_attempts=3)) as relay:
+        await eventually(lambda: scene.ask(blocked) == [(first,)])
+        await eventually(lambda: scene.pending() == [first, second])
+        await eventually(lambda: relay.facts.last("measured")[1]["blocked"] == 1)
+    assert queue.seqs == [other]
+    assert scene.dead() == {}
+
+    # Any later owner sees the block in the row itself.
+    calls = len(queue.packs)
+    async with scene.relay(queue, quick(routes=BLOCKING, max_attempts=3)) as relay:
+        await eventually(lambda: relay.outbox.reads > 10)
+        assert len(queue.packs) == calls
+        failing.clear()
+        scene.run(
+            "UPDATE outbox_events SET attempts = 0, next_attempt_at = NULL WHERE seq = %s", first
+        )
+        await eventually(lambda: not scene.pending())
+
+    assert queue.seqs == [other, first, second]
+
+
+async def test_a_blocking_event_that_is_discarded_frees_its_aggregate(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(dispatch, "LOOK_AGAIN_SECONDS", 0.1)
+    queue = FakeDestination(limits=PackLimits(entries=10, pack_bytes=500, entry_bytes=300))
+    (large,) = scene.insert(["order-1"], payload=f'"{"x" * 400}"')
+    (behind,) = scene.insert(["order-1"])
+
+    async with scene.relay(queue, quick(routes=BLOCKING)):
+        await eventually(
+            lambda: scene.ask("SELECT attempts FROM outbox_events WHERE seq = %s", large) == [(1,)]
+        )
+        assert scene.pending() == [large, behind]
+        scene.run("UPDATE outbox_events SET dead_at = now() WHERE seq = %s", large)
+        await eventually(lambda: not scene.pending())
+
+    assert queue.seqs == [behind]
+
+
+async def test_an_event_that_was_inserted_long_before_its_commit_leaves_right_after_it(
+    scene: Scene,
+) -> None:
+    """Others with higher numbers are published meanwhile: whoever remembers how far it has read
+    loses this one, or finds it after its successors."""
+    queue = FakeDestination()
+
+    async with scene.relay(queue):
+        with scene.connection() as connection:
+            with connection.transaction():
+                connection.execute(
+                    "INSERT INTO outbox_events (event_type, aggregate_type, aggregate_id, payload)"
+                    " VALUES ('order.placed', 'order', 'late', '1')"
+                )
+                for _ in range(20):
+                    before = len(queue.seqs)
+                    scene.insert([f"order-{n}" for n in range(50)])
+                    await eventually(lambda: len(queue.seqs) == before + 50)  # noqa: B023
+            committed_at = time.monotonic()
+            await eventually(lambda: len(queue.seqs) == 1001)
+            assert time.monotonic() - committed_at < 1.0
+
+    assert queue.accepted[-1].aggregate_id == "late"
+    assert queue.seqs[-1] == min(queue.seqs)

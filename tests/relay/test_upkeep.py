@@ -15,7 +15,10 @@ from outboxd.actors.janitor import (
 )
 from outboxd.adapters.metrics.relay import AGE_BOUNDS, RelayMetrics
 from outboxd.adapters.metrics.snapshot import snapshot
+from outboxd.adapters.postgres.sessions import Sessions
+from outboxd.adapters.postgres.upkeep import PostgresUpkeep
 from outboxd.core.errors import OutageKind
+from outboxd.core.settings import DatabaseSettings
 from outboxd.ports.outbox import Purged, Survey
 from outboxd.ports.relay_observer import FailureKind, Stage
 from tests.relay.scene import Facts, FakeDestination, Scene, eventually
@@ -175,3 +178,22 @@ def test_outages_and_levels_are_told() -> None:
     metrics.surveyed(None)
     assert lines(registry)["outboxd_outbox_destination_up{destination=sqs:orders}"] == 1
     assert lines(registry)["outboxd_outbox_pending_rows"] == 0
+
+
+async def test_discarded_events_are_purged_and_not_counted_and_dead_ones_stay(
+    database: str,
+) -> None:
+    scene = Scene(database)
+    dead, _, young = scene.insert(["order-1", "order-2", "order-3"])
+    long_ago = "now() - interval '8 days'"
+    scene.run(f"UPDATE outbox_events SET occurred_at = {long_ago}, dead_at = {long_ago}")
+    scene.run("UPDATE outbox_events SET next_attempt_at = 'infinity' WHERE seq <> %s", dead)
+    scene.run("UPDATE outbox_events SET dead_at = now() WHERE seq = %s", young)
+    sessions = Sessions(DatabaseSettings(url=database), "test")
+    upkeep = PostgresUpkeep(sessions, "outboxd")
+    try:
+        assert (await upkeep.survey()).dead == 1
+        assert await upkeep.purge(0.0, 0, 100) == Purged(young, 1, finished=True)
+    finally:
+        await sessions.close()
+    assert scene.ask("SELECT seq FROM outbox_events ORDER BY seq") == [(dead,), (young,)]

@@ -33,7 +33,7 @@ def test_its_tests_pass_as_they_are_written(bare_database: str, tmp_path: Path) 
     )
 
     assert outcome.returncode == 0, outcome.stdout
-    assert "5 passed" in outcome.stdout
+    assert "6 passed" in outcome.stdout
 
 
 def test_its_requests_are_understood() -> None:

@@ -23,6 +23,8 @@ COMMANDS = (
     "migrate",
     "provision",
     "publish",
+    "outbox",
+    "where",
     "dlq",
     "pause",
     "resume",

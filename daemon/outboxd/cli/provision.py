@@ -1,4 +1,4 @@
-"""`outboxd provision`: creates the queues that the configuration names."""
+"""`outboxd provision`: creates in AWS what the configuration names."""
 
 import argparse
 import os
@@ -9,20 +9,23 @@ from outboxd.cli.confirmation import confirm
 from outboxd.core.exit_codes import ExitCode
 
 if TYPE_CHECKING:
-    from outboxd.core.provisioning import Step
+    from outboxd.adapters.provisioning import Plan
+    from outboxd.core.provisioning import Action, Change, Step
+    from outboxd.core.provisioning_steps import FanOutStep
 
 
 def add_parser(subparsers: Any) -> None:
     """Describe the command to argparse."""
     parser = subparsers.add_parser(
         "provision",
-        help="create the configured queues in SQS",
+        help="create the configured queues, topics and buses in AWS",
         description=(
             "Creates every queue of [queues] and its dead-letter queue, FIFO ones for names that "
             "end in .fifo, and corrects the attributes that the configuration names: visibility "
-            "timeout, receive wait, retention, redrive policy. Prints the plan, then carries it "
-            "out. Nothing is ever deleted; other attributes, such as encryption and policies, are "
-            "left alone. Can be repeated."
+            "timeout, receive wait, retention, redrive policy. Does the same for the topics, "
+            "subscriptions, event buses and rules of [destinations], and lets them send to their "
+            "queues. Prints the plan, then carries it out. Nothing is ever deleted; other "
+            "attributes, such as encryption, are left alone. Can be repeated."
         ),
         epilog="example: outboxd provision --dry-run --config config/shop.toml",
     )
@@ -40,21 +43,18 @@ def add_parser(subparsers: Any) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Plan, print, act."""
     from outboxd.adapters.configuration import load_settings
-    from outboxd.adapters.sqs.provisioning import QueueProvisioner
-    from outboxd.core.provisioning import plan, wanted_queues
+    from outboxd.adapters.provisioning import Provisioner
 
     settings = load_settings(arguments.config, os.environ)
-    wanted = wanted_queues(settings)
-    provisioner = QueueProvisioner(settings.aws)
-    steps = plan(wanted, provisioner.existing([queue.name for queue in wanted]))
+    provisioner = Provisioner(settings)
+    plan = provisioner.plan()
     if arguments.json:
-        _print_json(steps, dry_run=arguments.dry_run)
+        _print_json(plan, dry_run=arguments.dry_run)
     else:
-        _print_plan(steps)
+        _print_plan(plan)
     if not arguments.dry_run:
-        _confirm_losses(steps, yes=arguments.yes)
-        for step in steps:
-            provisioner.carry_out(step)
+        _confirm_losses(plan.queues, yes=arguments.yes)
+        provisioner.carry_out(plan)
     return ExitCode.OK
 
 
@@ -68,27 +68,57 @@ def _confirm_losses(steps: "tuple[Step, ...]", *, yes: bool) -> None:
         )
 
 
-def _print_plan(steps: "tuple[Step, ...]") -> None:
-    for step in steps:
-        print(f"{step.action:<9}  {step.queue.name}")
-        for change in step.changes:
-            before = f"{change.old} -> " if change.old is not None else ""
-            print(f"           {change.attribute}: {before}{change.new}")
-    counts = [f"{_number(steps, action)} {noun}" for action, noun in _NOUNS.items()]
+def _print_plan(plan: "Plan") -> None:
+    for step in plan.queues:
+        _print_step(step.action, step.queue.name, step.changes)
+    for each in plan.fan_out:
+        _print_step(each.action, f"{each.item} {each.wanted.name}", each.changes)
+    counts = [f"{plan.actions.count(action)} {noun}" for action, noun in _nouns().items()]
     print(f"plan: {', '.join(counts)}", flush=True)
 
 
-_NOUNS = {"create": "to create", "update": "to update", "unchanged": "unchanged"}
+def _print_step(action: "Action", name: str, changes: "tuple[Change, ...]") -> None:
+    print(f"{action:<9}  {name}")
+    for change in changes:
+        before = f"{change.old} -> " if change.old is not None else ""
+        print(f"           {change.attribute}: {before}{change.new}")
 
 
-def _number(steps: "tuple[Step, ...]", action: str) -> int:
-    return sum(step.action == action for step in steps)
+def _nouns() -> "dict[Action, str]":
+    from outboxd.core.provisioning import Action
+
+    return {
+        Action.CREATE: "to create",
+        Action.UPDATE: "to update",
+        Action.UNCHANGED: "unchanged",
+    }
 
 
-def _print_json(steps: "tuple[Step, ...]", *, dry_run: bool) -> None:
+def _print_json(plan: "Plan", *, dry_run: bool) -> None:
     import msgspec
 
+    from outboxd.core.provisioning_steps import Item
+
     queues = [
-        {"name": step.queue.name, "action": step.action, "changes": step.changes} for step in steps
+        {"name": step.queue.name, "action": step.action, "changes": step.changes}
+        for step in plan.queues
     ]
-    print(msgspec.json.encode({"dry_run": dry_run, "queues": queues}).decode(), flush=True)
+    others = {
+        _PLURALS[item]: [_shown(step) for step in plan.fan_out if step.item is item]
+        for item in Item
+    }
+    shown = {"dry_run": dry_run, "queues": queues, **others}
+    print(msgspec.json.encode(shown).decode(), flush=True)
+
+
+_PLURALS = {
+    "topic": "topics",
+    "bus": "buses",
+    "policy of queue": "policies",
+    "subscription": "subscriptions",
+    "rule": "rules",
+}
+
+
+def _shown(step: "FanOutStep") -> "dict[str, object]":
+    return {"name": step.wanted.name, "action": step.action, "changes": step.changes}

@@ -63,6 +63,11 @@ def add_parser(subparsers: Any) -> None:
         metavar="KEY=VALUE",
         help="a header; may be repeated",
     )
+    parser.add_argument(
+        "--ordered",
+        action="store_true",
+        help="wait for other writers of the aggregate that publish with `ordered` too",
+    )
     add_config_argument(parser)
     add_json_argument(parser)
     parser.set_defaults(run=run)
@@ -83,7 +88,7 @@ def run(arguments: argparse.Namespace) -> int:
         database_errors(database.url, "publishing"),
         psycopg.connect(database.url, connect_timeout=timeout) as connection,
     ):
-        publish(connection, event, schema=database.schema)
+        publish(connection, event, schema=database.schema, ordered=arguments.ordered)
     _report(arguments.json, event)
     return ExitCode.OK
 

@@ -10,6 +10,9 @@ import msgspec
 
 P = TypeVar("P")
 
+JOB_AGGREGATE = "job"
+"""The aggregate type of jobs in the outbox: what routes, and people, tell them from events by."""
+
 
 def new_event_id() -> UUID:
     """A UUID of version 7 (RFC 9562, 5.7): its leading 48 bits are Unix milliseconds.
@@ -34,6 +37,20 @@ class NewEvent(msgspec.Struct, frozen=True):
     aggregate_type: str
     aggregate_id: str
     payload: Any
+    headers: dict[str, str] = {}
+    id: UUID = msgspec.field(default_factory=new_event_id)
+
+
+class NewJob(msgspec.Struct, frozen=True):
+    """Work that is to be done once the transaction that it is stored in has committed.
+
+    In the outbox it is an event of the aggregate type "job". Jobs with the same `key` are published
+    one after another, in the order of their inserts; without a key a job waits for no other.
+    """
+
+    type: str
+    payload: Any
+    key: str | None = None
     headers: dict[str, str] = {}
     id: UUID = msgspec.field(default_factory=new_event_id)
 

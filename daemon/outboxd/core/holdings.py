@@ -12,7 +12,7 @@ class Holding:
     """One bucket of ours. Losing and winning it again makes another Holding, so that answers and
     results that belong to the old one are told apart from those of the new one."""
 
-    __slots__ = ("bucket", "deadline", "epoch", "leaving", "lost", "open")
+    __slots__ = ("bucket", "deadline", "epoch", "leaving", "lost", "open", "rescan_at", "start")
 
     def __init__(self, bucket: int, epoch: int, deadline: float) -> None:
         self.bucket = bucket
@@ -20,6 +20,9 @@ class Holding:
         self.deadline = deadline
         self.leaving = False
         self.lost = False
+        self.start = 0
+        """All pending rows up to this one belong to parked lanes: see core.horizon."""
+        self.rescan_at = 0.0
         self.open = 0
         """How many of its events are between taken up and settled; it is given up only at 0, or
         the next owner would publish what is accepted and not yet marked a second time."""

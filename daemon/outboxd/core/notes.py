@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 
 from outboxd.core.globs import is_literal, may_meet
 from outboxd.core.places import Place
+from outboxd.core.roads import queues_behind
 from outboxd.core.settings import RouteSettings, Settings
 
 
@@ -16,18 +17,20 @@ def notes(settings: Settings) -> list[str]:
 def _unpublished(settings: Settings) -> Iterator[str]:
     """Handlers of events that the relay, of which there is one here, sends to no queue of theirs.
 
-    Somebody else may, so this is no problem. A queue that is fed by the dead letters of another
-    gets what that other one gets.
+    A topic or a bus that leads there counts, whatever its filters. Somebody else may send, so this
+    is no problem. A queue that is fed by the dead letters of another gets what that other one gets.
     """
     if settings.relay is None:
         return
+    behind = queues_behind(settings)
     letters = {settings.dead_letter_name(name) for name in settings.queues}
     for name, queue in settings.queues.items():
         if settings.sqs_queue_name(name) in letters:
             continue
         table = Place("queues").subtable(name).subtable("handlers")
+        roads = frozenset(road for road, ends in behind.items() if name in ends)
         for number, handler in enumerate(queue.handlers, start=1):
-            if not _published(handler.event, f"sqs:{name}", settings.relay.routes):
+            if not _published(handler.event, roads, settings.relay.routes):
                 yield (
                     f"{table.element(number, handler.name)}: no route here publishes "
                     f"{json.dumps(handler.event, ensure_ascii=False)} to this queue; "
@@ -35,11 +38,12 @@ def _unpublished(settings: Settings) -> Iterator[str]:
                 )
 
 
-def _published(event: str, destination: str, routes: Sequence[RouteSettings]) -> bool:
-    """Whether an event that the glob matches can be sent there; the first fitting route counts."""
+def _published(event: str, roads: frozenset[str], routes: Sequence[RouteSettings]) -> bool:
+    """Whether an event that the glob matches can take one of the roads; the first fitting route
+    counts."""
     for route in routes:
         if may_meet(route.events, event):
-            if destination in route.to:
+            if not roads.isdisjoint(route.to):
                 return True
             if route.aggregate_type == "*" and _takes_all(route.events, event):
                 return False

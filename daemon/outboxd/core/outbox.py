@@ -46,7 +46,8 @@ class FailureMark(msgspec.Struct, frozen=True):
     """An opinion on a row: it is written only while this relay still owns the bucket, since a new
     owner may know better by now.
 
-    `delay_seconds` counts from the moment of writing; `dead` ends the row's life in the outbox.
+    `delay_seconds` counts from the moment of writing, and is infinite for an event that stays first
+    in its aggregate's line until an operator decides; `dead` ends the row's life in the outbox.
     """
 
     seq: int

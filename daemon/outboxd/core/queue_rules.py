@@ -7,6 +7,7 @@ from fnmatch import fnmatchcase
 
 from outboxd.core.batch_rules import batch_problems
 from outboxd.core.places import Place
+from outboxd.core.roads import queues_behind
 from outboxd.core.settings import (
     BackoffSettings,
     HandlerSettings,
@@ -44,16 +45,14 @@ def queue_problems(settings: Settings) -> Iterator[str]:
             yield from _extending(settings, queue, place)
         if not queue.handlers and name not in published:
             yield (
-                f"{place} handlers: none, and no route publishes to it, so it is of no use; "
-                f"add [[{place.table}.handlers]]"
+                f"{place} handlers: none, and no route publishes to it, nor does a topic or a "
+                f"bus, so it is of no use; add [[{place.table}.handlers]]"
             )
 
 
 def published_to(settings: Settings) -> frozenset[str]:
-    """The tables of [queues] that some route names."""
-    routes = settings.relay.routes if settings.relay is not None else ()
-    destinations = (destination for route in routes for destination in route.to)
-    return frozenset(destination.removeprefix("sqs:") for destination in destinations)
+    """The tables of [queues] that some route, topic or bus sends to."""
+    return frozenset().union(*queues_behind(settings).values())
 
 
 def _types(settings: Settings, name: str, place: Place) -> Iterator[str]:

@@ -3,11 +3,9 @@
 import json
 from collections.abc import Iterator
 
-from outboxd.core.expectations import suggestion
+from outboxd.core.destinations import SnsTarget, SqsTarget, destination_problem, target_of
 from outboxd.core.places import Place
 from outboxd.core.settings import RelaySettings, RouteSettings, Settings
-
-UNSUPPORTED_KINDS = ("sns", "eventbridge")
 
 _RELAY = Place("relay")
 
@@ -38,9 +36,10 @@ def _routes(relay: RelaySettings, settings: Settings) -> Iterator[str]:
     for number, route in enumerate(relay.routes, start=1):
         place = _RELAY.subtable("routes").element(number).at("to")
         for destination in route.to:
-            if problem := _destination_problem(destination, settings):
+            if problem := destination_problem(destination, settings):
                 yield f"{place}: {problem}"
         yield from _repeated(route, place)
+        yield from _order(route, _RELAY.subtable("routes").element(number), settings)
 
 
 def _repeated(route: RouteSettings, place: Place) -> Iterator[str]:
@@ -49,18 +48,28 @@ def _repeated(route: RouteSettings, place: Place) -> Iterator[str]:
             yield f"{place}: names {json.dumps(destination)} twice, but publishes there once"
 
 
-def _destination_problem(destination: str, settings: Settings) -> str | None:
-    quoted = json.dumps(destination, ensure_ascii=False)
-    kind, separator, name = destination.partition(":")
-    if kind in UNSUPPORTED_KINDS and separator:
-        return f"{quoted}: {kind} destinations are not supported by this version"
-    if kind != "sqs" or not separator:
-        offer = f'; did you mean "sqs:{destination}"?' if destination in settings.queues else ""
-        return f'{quoted}: unknown destination; expected "sqs:<a table of [queues]>"{offer}'
-    if name not in settings.queues:
-        near = suggestion(destination, [f"sqs:{queue}" for queue in settings.queues])
-        return f"{quoted}: there is no {Place('queues').subtable(name)}{near}"
-    return None
+def _order(route: RouteSettings, place: Place, settings: Settings) -> Iterator[str]:
+    if route.ordering == "aggregate":
+        return
+    if route.on_exhausted == "block":
+        yield (
+            f'{place.at("on_exhausted")}: "block" keeps back the later events of an aggregate, but '
+            'with ordering = "none" none of them waits; take "skip", or ordering = "aggregate"'
+        )
+    for destination in route.to:
+        if _keeps_order(destination, settings):
+            yield (
+                f'{place.at("ordering")}: "none" publishes events of one aggregate in any order, '
+                f"and {json.dumps(destination)} would keep it for its readers; leave it out"
+            )
+
+
+def _keeps_order(destination: str, settings: Settings) -> bool:
+    """Whether it is a FIFO queue or topic; what is no destination at all is told by other rules."""
+    if destination_problem(destination, settings) is not None:
+        return False
+    target = target_of(destination, settings)
+    return isinstance(target, SqsTarget | SnsTarget) and target.fifo
 
 
 def _leases(relay: RelaySettings, settings: Settings) -> Iterator[str]:
@@ -80,5 +89,5 @@ def _leases(relay: RelaySettings, settings: Settings) -> Iterator[str]:
 
 
 def longest_call_seconds(settings: Settings) -> float:
-    """How long a call of the relay to SQS may take; it is a single try."""
+    """How long a call of the relay to AWS may take; it is a single try."""
     return settings.aws.connect_timeout_seconds + settings.aws.read_timeout_seconds

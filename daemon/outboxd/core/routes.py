@@ -2,24 +2,22 @@
 
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
-from typing import Literal
 
 import msgspec
 
-from outboxd.core.errors import SettingsError
-from outboxd.core.settings import RouteSettings, Settings
+from outboxd.core.settings import Envelope, OnExhausted, Ordering, RouteSettings
 
 REMEMBERED_ANSWERS = 4096
 """Event types are few; a producer that makes them up must not fill the memory."""
 
-SQS_SCHEME = "sqs"
-
 
 class Route(msgspec.Struct, frozen=True):
-    """The destinations of an event, and the envelope that it travels in."""
+    """Where an event goes, in which envelope, and what its aggregate's other events mean to it."""
 
     to: tuple[str, ...]
-    envelope: Literal["event", "job"]
+    envelope: Envelope
+    ordering: Ordering = "aggregate"
+    on_exhausted: OnExhausted = "skip"
 
 
 class RouteTable:
@@ -27,7 +25,13 @@ class RouteTable:
 
     def __init__(self, routes: Sequence[RouteSettings]) -> None:
         self._rules = tuple(
-            (rule, Route(tuple(dict.fromkeys(rule.to)), rule.envelope)) for rule in routes
+            (
+                rule,
+                Route(
+                    tuple(dict.fromkeys(rule.to)), rule.envelope, rule.ordering, rule.on_exhausted
+                ),
+            )
+            for rule in routes
         )
         self._answers: dict[tuple[str, str], Route | None] = {}
 
@@ -53,12 +57,3 @@ class RouteTable:
             ):
                 return route
         return None
-
-
-def sqs_queue_of(destination: str, settings: Settings) -> str:
-    """The name in SQS of the queue behind "sqs:<name>"; the name is a table of [queues], or else
-    that of a queue which somebody else consumes. Raises SettingsError for anything else."""
-    scheme, _, name = destination.partition(":")
-    if scheme != SQS_SCHEME or not name:
-        raise SettingsError([f'"{destination}" is no destination; write "{SQS_SCHEME}:<queue>"'])
-    return settings.sqs_queue_name(name) if name in settings.queues else name

@@ -62,6 +62,60 @@ Options = Annotated[dict[str, str | int | float | bool], Meta(extra={"hidden": T
 
 InboxMode = Literal["transaction", "after", "own", "off"]
 
+Envelope = Literal["event", "job", "cloudevents"]
+"""The form in which an event leaves: docs/envelopes.md."""
+
+TopicName = Annotated[
+    str,
+    Meta(
+        pattern=r"^(?:[A-Za-z0-9_-]{1,256}|[A-Za-z0-9_-]{1,251}\.fifo)\Z",
+        description="a topic name of 1 to 256 letters, digits, hyphens and underscores",
+    ),
+]
+TopicArn = Annotated[
+    str,
+    Meta(
+        pattern=r"^arn:aws[a-z-]*:sns:[a-z0-9-]+:\d{12}:[A-Za-z0-9_-]{1,256}(?:\.fifo)?\Z",
+        description='the ARN of an SNS topic, as "arn:aws:sns:us-east-1:111122223333:orders"',
+    ),
+]
+BusName = Annotated[
+    str,
+    Meta(
+        pattern=r"^[/._A-Za-z0-9-]{1,256}\Z",
+        description="a bus name of 1 to 256 letters, digits and any of . / _ -",
+    ),
+]
+RuleName = Annotated[
+    str,
+    Meta(
+        pattern=r"^[._A-Za-z0-9-]{1,64}\Z",
+        description="a rule name of 1 to 64 letters, digits and any of . _ -",
+    ),
+]
+EventSource = Annotated[
+    str,
+    Meta(
+        pattern=r"^(?!aws\.)[A-Za-z0-9._/:-]{1,256}\Z",
+        description="an event source of 1 to 256 letters, digits and any of . _ / : -, which does "
+        'not begin with "aws."',
+    ),
+]
+SourceReference = Annotated[
+    str,
+    Meta(
+        pattern=r"^[A-Za-z0-9._~:/?#@!$&'()*+,;=%-]{1,256}\Z",
+        description="a URI or a path, as CloudEvents want for their source",
+    ),
+]
+
+Ordering = Literal["aggregate", "none"]
+"""Whether the events of an aggregate leave one after another, or as they come."""
+
+OnExhausted = Literal["skip", "block"]
+"""What becomes of an event that is refused or out of attempts: it is dead and its aggregate goes
+on, or it stays first in its aggregate's line until an operator decides."""
+
 FIFO_SUFFIX = ".fifo"
 
 
@@ -108,7 +162,7 @@ class DatabaseSettings(Section, frozen=True, kw_only=True):
 
 
 class AwsSettings(Section, frozen=True, kw_only=True):
-    """Where SQS is. Credentials come from the AWS SDK's own chain, never from this file."""
+    """Where AWS is. Credentials come from the AWS SDK's own chain, never from this file."""
 
     region: Annotated[str, Meta(min_length=1)] = "us-east-1"
     endpoint_url: str | None = None
@@ -149,12 +203,15 @@ class LoggingSettings(Section, frozen=True, kw_only=True):
 
 
 class RouteSettings(Section, frozen=True, kw_only=True):
-    """Events whose type matches the glob go to every destination of `to` ("sqs:<queue>")."""
+    """Events whose type matches the glob go to every destination of `to`, such as
+    "sqs:<queue>"; core.destinations says what else there is."""
 
     events: EventGlob
     to: Annotated[tuple[str, ...], Meta(min_length=1, max_length=16)]
     aggregate_type: EventGlob = "*"
-    envelope: Literal["event", "job"] = "event"
+    envelope: Envelope = "event"
+    ordering: Ordering = "aggregate"
+    on_exhausted: OnExhausted = "skip"
 
 
 class RelaySettings(Section, frozen=True, kw_only=True):
@@ -162,6 +219,7 @@ class RelaySettings(Section, frozen=True, kw_only=True):
 
     routes: tuple[RouteSettings, ...] = ()
     on_unrouted: Literal["hold", "dead", "drop"] = "hold"
+    cloudevents_source: SourceReference = "outboxd"
     retention_days: Annotated[float, Meta(ge=0, le=36_500)] = 7.0
     poll_min_seconds: Seconds = 0.02
     poll_max_seconds: Seconds = 1.0
@@ -173,6 +231,50 @@ class RelaySettings(Section, frozen=True, kw_only=True):
     max_attempts: Count = 20
     backoff_first_seconds: Seconds = 0.5
     backoff_cap_seconds: Seconds = 60.0
+
+
+class SubscriptionSettings(Section, frozen=True, kw_only=True):
+    """A queue that a topic is to be fanned out to: all events, or those that a glob of `events`
+    matches and that the filter policy in `filter` lets through."""
+
+    queue: str
+    raw: bool = True
+    events: Annotated[tuple[EventGlob, ...], Meta(max_length=100)] = ()
+    filter: Annotated[str, Meta(min_length=2, max_length=256_000)] | None = None
+    filter_scope: Literal["attributes", "body"] = "attributes"
+
+
+class SnsSettings(Section, frozen=True, kw_only=True):
+    """A topic, by the name of its table unless another name or an ARN is given."""
+
+    topic_name: TopicName | None = None
+    arn: TopicArn | None = None
+    fair_groups: bool = False
+    subscriptions: tuple[SubscriptionSettings, ...] = ()
+
+
+class RuleSettings(Section, frozen=True, kw_only=True):
+    """A rule on a bus: what matches one of the globs goes to every queue of `to`."""
+
+    name: RuleName
+    to: Annotated[tuple[str, ...], Meta(min_length=1, max_length=5)]
+    events: Annotated[tuple[EventGlob, ...], Meta(min_length=1, max_length=100)] = ("*",)
+
+
+class EventBridgeSettings(Section, frozen=True, kw_only=True):
+    """A bus, by the name of its table unless another name is given, and what events on it say of
+    where they come from."""
+
+    source: EventSource
+    bus_name: BusName | None = None
+    rules: tuple[RuleSettings, ...] = ()
+
+
+class DestinationsSettings(Section, frozen=True, kw_only=True):
+    """Where else than to queues events are published to."""
+
+    sns: dict[TopicName, SnsSettings] = {}
+    eventbridge: dict[BusName, EventBridgeSettings] = {}
 
 
 class BackoffSettings(Section, frozen=True, kw_only=True):
@@ -223,8 +325,19 @@ class QueueSettings(Section, frozen=True, kw_only=True):
     max_per_second: Annotated[float, Meta(gt=0, le=100_000)] | None = None
     retention_days: RetentionDays = 4.0
     dead_letter_retention_days: RetentionDays = 14.0
+    fair_groups: bool = False
     max_receive_count: Annotated[int, Meta(ge=1, le=1000)] = 100
     handlers: tuple[HandlerSettings, ...] = ()
+
+
+class InboxSettings(Section, frozen=True, kw_only=True):
+    """How long it is remembered which handlers are done with which events.
+
+    The default is the longest that SQS keeps a message and then a dead letter, 14 days each.
+    """
+
+    retention_days: Annotated[float, Meta(ge=1 / 1440, le=36_500)] = 28.0
+    allow_shorter_retention: bool = False
 
 
 class Settings(Section, frozen=True, kw_only=True):
@@ -237,6 +350,8 @@ class Settings(Section, frozen=True, kw_only=True):
     supervisor: SupervisorSettings = SupervisorSettings()
     logging: LoggingSettings = LoggingSettings()
     relay: RelaySettings | None = None
+    destinations: DestinationsSettings = DestinationsSettings()
+    inbox: InboxSettings = InboxSettings()
     queues: dict[QueueName, QueueSettings] = {}
 
     @property

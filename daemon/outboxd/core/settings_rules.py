@@ -8,6 +8,8 @@ from collections.abc import Iterator
 
 import msgspec
 
+from outboxd.core.destination_rules import destination_problems
+from outboxd.core.inbox_rules import inbox_problems
 from outboxd.core.places import Place
 from outboxd.core.queue_rules import (
     dead_letter_problems,
@@ -39,10 +41,12 @@ def broken_rules(settings: Settings) -> list[str]:
         *_aws(settings),
         *_supervisor(settings),
         *relay_problems(settings),
+        *destination_problems(settings),
         *queue_problems(settings),
         *shared_queue_problems(settings),
         *dead_letter_problems(settings),
         *handler_problems(settings),
+        *inbox_problems(settings),
         *_size(settings),
     ]
 

@@ -8,8 +8,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from outboxd.adapters.aws.outages import AWS_ERRORS, outage
 from outboxd.adapters.sqs.client import sqs_client
-from outboxd.adapters.sqs.outages import AWS_ERRORS, outage
 from outboxd.core.errors import OutageKind
 from outboxd.core.settings import AwsSettings
 from outboxd.demo.errors import DemoError

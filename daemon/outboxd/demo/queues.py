@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from outboxd.adapters.aws.outages import AWS_ERRORS, outage
 from outboxd.adapters.sqs.client import sqs_client
-from outboxd.adapters.sqs.outages import AWS_ERRORS, outage
 from outboxd.adapters.sqs.provisioning import QueueProvisioner
 from outboxd.core.errors import OutageKind, Unavailable
 from outboxd.core.provisioning import plan, wanted_queues

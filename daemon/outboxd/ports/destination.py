@@ -1,7 +1,7 @@
 """Where events are published to."""
 
 from collections.abc import Sequence
-from typing import Any, Literal, Protocol
+from typing import Any, Protocol
 
 import msgspec
 
@@ -9,6 +9,7 @@ from outboxd.core.errors import OutboxdError
 from outboxd.core.outbox import StoredEvent
 from outboxd.core.packing import PackLimits
 from outboxd.core.relay_outcomes import EntryResult, Refused
+from outboxd.core.settings import Envelope
 
 
 class PackRefused(OutboxdError):
@@ -40,7 +41,7 @@ class Destination(Protocol):
         """Find out what sending needs, such as an address, unless that is known. Blocks, and is
         called before each `send`, in the same thread. Raises core.errors.Unavailable."""
 
-    def prepare(self, event: StoredEvent, envelope: Literal["event", "job"]) -> Entry | Refused:
+    def prepare(self, event: StoredEvent, envelope: Envelope) -> Entry | Refused:
         """The event as an entry, or why this destination can never take it. Does no I/O."""
 
     def send(self, entries: Sequence[Entry]) -> Sequence[EntryResult]:

@@ -7,6 +7,7 @@ from uuid import UUID
 import msgspec
 
 from outboxd.core.errors import OutboxdError
+from outboxd.core.horizon import Sample
 from outboxd.core.outbox import DeliveryMark, FailureMark, StoredEvent
 
 
@@ -64,13 +65,17 @@ class Outbox(Protocol):
 
     async def read(
         self,
-        buckets: Collection[int],
+        starts: Mapping[int, int],
         per_bucket: int,
         excluded_keys: str,
         excluded_seqs: Collection[int],
     ) -> list[StoredEvent]:
         """The first pending rows of each bucket in the order of `seq`, all from one snapshot; at
-        most `per_bucket`, and fewer when they are large. `excluded_keys` is a list with commas."""
+        most `per_bucket`, and fewer when they are large. `starts` names the buckets, each with the
+        row after which to begin (0: with the first); `excluded_keys` is a list with commas."""
+
+    async def sample(self) -> Sample:
+        """Which transactions are open, and which row is the last."""
 
     async def mark_published(self, seqs: Collection[int]) -> frozenset[int]:
         """Say that these rows are published; no matter who owns their buckets, it is a fact.
@@ -95,7 +100,8 @@ class Upkeep(Protocol):
 
     async def purge(self, older_than_seconds: float, after_seq: int, limit: int) -> Purged:
         """Look at the `limit` rows after `after_seq` and delete the published ones among them that
-        are older; rows that are pending or dead are never touched."""
+        are older, and those that an operator discarded, a week ago at least; other rows that are
+        pending or dead are never touched."""
 
     async def forget_relays(self, silent_seconds: float) -> None:
         """Delete the traces of relays that have been silent for so long."""

@@ -39,23 +39,25 @@ alone: meanwhile somebody may have discarded or requeued it."""
 
 
 class Dispatch:
-    """Owns the chains: whatever moves, parks or frees an aggregate happens here."""
+    """Owns the chains: whatever moves, parks or frees a lane happens here."""
 
     def __init__(
         self,
         settings: RelaySettings,
+        routes: RouteTable,
         lines: Mapping[str, Line],
         memory: Memory,
         flights: Flights,
         read_again: Callable[[], None],
         around: Surroundings,
     ) -> None:
-        """`read_again` is called when aggregates that were parked may have something to read."""
+        """`read_again` is called when lanes that were parked may have something to read."""
         self._settings = settings
-        self._routes = RouteTable(settings.routes)
+        self._routes = routes
         self._unrouted_types: Recent[str] = Recent(REMEMBERED_TYPES)
         self._lines = lines
         self._holdings, self._chains, self._ledger = memory
+        self._lane_of = self._chains.lane_of
         self._flights = flights
         self._read_again = read_again
         self._observer, self._clock, self._dice = around
@@ -117,17 +119,17 @@ class Dispatch:
         self._ledger.settled(seq).open -= 1
 
     def written(self, seq: int, trouble: Trouble) -> None:
-        """What there was to say about an unpublished row is written: its aggregate may go on, or
+        """What there was to say about an unpublished row is written: its lane may go on, or
         waits for its next attempt."""
         if not self._ledger.written(seq, trouble):
             return
         trouble.holding.open -= 1
         failure = trouble.failure
         if trouble.holding.lost or failure is None or failure.dead:
-            self._chains.unpark((trouble.key,))
+            self._chains.unpark((trouble.lane,))
             self._read_again()
         else:
-            self._park(trouble.key, Waiting.BACKOFF, seq, self._clock() + failure.delay_seconds)
+            self._park_for(trouble.lane, seq, failure.delay_seconds)
 
     def _start(self, event: StoredEvent | None) -> None:
         # A loop, not a recursion: a chain of events that need no sending may be long.
@@ -138,12 +140,11 @@ class Dispatch:
         """Hand an event to its lines. Returns its successor if nothing was left to be sent."""
         holding = self._holdings.get(event.bucket)
         if holding is None or not holding.active:
-            self._chains.drop(event.key)
+            self._chains.drop(self._lane_of(event))
             return None
         now = self._clock()
         if event.due_at > now:
-            until = min(event.due_at, now + LOOK_AGAIN_SECONDS)
-            self._park(event.key, Waiting.BACKOFF, event.seq, until)
+            self._park_for(self._lane_of(event), event.seq, event.due_at - now)
             return None
         route = self._routes.find(event.event_type, event.aggregate_type)
         if route is None:
@@ -153,7 +154,7 @@ class Dispatch:
     def _hand_over(self, event: StoredEvent, holding: Holding, route: Route) -> StoredEvent | None:
         had = event.delivered_to
         missing = route.to if not had else [name for name in route.to if name not in had]
-        shipment = Shipment(event, holding, len(missing))
+        shipment = Shipment(event, route, holding, len(missing))
         holding.open += 1
         for name in missing:
             refusal = self._lines[name].offer(shipment, route.envelope)
@@ -167,7 +168,7 @@ class Dispatch:
             case "hold":
                 # Its aggregate waits too: passing over it would break the order for good.
                 until = self._clock() + LOOK_AGAIN_SECONDS * (0.5 + self._dice() / 2)
-                self._park(event.key, Waiting.ROUTE, event.seq, until)
+                self._park(self._lane_of(event), Waiting.ROUTE, event.seq, until)
                 return None
             case "dead":
                 holding.open += 1
@@ -210,7 +211,7 @@ class Dispatch:
                 )
                 self._trouble(event, holding, _delivered(shipment), failure)
             case Bury(attempts=attempts, error=error):
-                self._bury(event, holding, _delivered(shipment), attempts, error)
+                self._exhausted(shipment, attempts, error)
             case HoldBack():
                 self._hold_back(shipment, verdict)
         return None
@@ -218,9 +219,22 @@ class Dispatch:
     def _published(self, event: StoredEvent, holding: Holding) -> StoredEvent | None:
         self._ledger.publish(event.seq, holding)
         if holding.active:
-            return self._chains.advance(event.key)
-        self._chains.drop(event.key)
+            return self._chains.advance(self._lane_of(event))
+        self._chains.drop(self._lane_of(event))
         return None
+
+    def _exhausted(self, shipment: Shipment, attempts: int, error: str) -> None:
+        event, holding = shipment.event, shipment.holding
+        match shipment.route.on_exhausted:
+            case "skip":
+                self._bury(event, holding, _delivered(shipment), attempts, error)
+            case "block":
+                # Not dead: its row has to stay the first of its aggregate, for any later owner too.
+                log.error("event blocks its aggregate", extra=_told(event, error))
+                failure = FailureMark(
+                    event.seq, holding.bucket, holding.epoch, attempts, FOREVER, error, dead=False
+                )
+                self._trouble(event, holding, _delivered(shipment), failure)
 
     def _bury(
         self,
@@ -231,10 +245,7 @@ class Dispatch:
         error: str,
     ) -> None:
         self._observer.died(1)
-        log.error(
-            "event given up",
-            extra={"event_id": event.id, "event_type": event.event_type, "error": error},
-        )
+        log.error("event given up", extra=_told(event, error))
         failure = FailureMark(
             event.seq, holding.bucket, holding.epoch, attempts, 0.0, error, dead=True
         )
@@ -247,8 +258,9 @@ class Dispatch:
         delivered: DeliveryMark | None,
         failure: FailureMark | None,
     ) -> None:
-        self._ledger.trouble(event.seq, Trouble(event.key, holding, delivered, failure))
-        self._park(event.key, Waiting.MARK, event.seq, FOREVER)
+        lane = self._lane_of(event)
+        self._ledger.trouble(event.seq, Trouble(lane, holding, delivered, failure))
+        self._park(lane, Waiting.MARK, event.seq, FOREVER)
 
     def _hold_back(self, shipment: Shipment, verdict: HoldBack) -> None:
         event, holding = shipment.event, shipment.holding
@@ -259,15 +271,18 @@ class Dispatch:
         holding.open -= 1
         destination = verdict.destination
         if destination and holding.active and self._lines[destination].down:
-            self._park(event.key, Waiting.DESTINATION, event.seq, FOREVER, destination)
+            self._park(self._lane_of(event), Waiting.DESTINATION, event.seq, FOREVER, destination)
         elif verdict.delay_seconds:
-            until = self._clock() + verdict.delay_seconds
-            self._park(event.key, Waiting.BACKOFF, event.seq, until)
+            self._park_for(self._lane_of(event), event.seq, verdict.delay_seconds)
         else:
-            self._chains.drop(event.key)
+            self._chains.drop(self._lane_of(event))
 
-    def _park(self, key: int, why: Waiting, seq: int, until: float, destination: str = "") -> None:
-        self._chains.park(key, Parked(why, until, seq, destination))
+    def _park_for(self, lane: int, seq: int, seconds: float) -> None:
+        until = self._clock() + min(seconds, LOOK_AGAIN_SECONDS)
+        self._park(lane, Waiting.BACKOFF, seq, until)
+
+    def _park(self, lane: int, why: Waiting, seq: int, until: float, destination: str = "") -> None:
+        self._chains.park(lane, Parked(why, until, seq, destination))
 
 
 _WITHDRAWN = Away(paused=False)
@@ -276,6 +291,10 @@ _WITHDRAWN = Away(paused=False)
 def _delivered(shipment: Shipment) -> DeliveryMark | None:
     names = tuple(name for name, said in shipment.results if isinstance(said, Accepted))
     return DeliveryMark(shipment.event.seq, names) if names else None
+
+
+def _told(event: StoredEvent, error: str) -> dict[str, str]:
+    return {"event_id": event.id, "event_type": event.event_type, "error": error}
 
 
 def _no_route(event: StoredEvent) -> str:

@@ -11,10 +11,10 @@ from outboxd.core.outbox import DeliveryMark, FailureMark
 
 class Trouble(msgspec.Struct, frozen=True):
     """An event that is not published, and what is to be written about it: who has it already, that
-    it failed, or both. Its aggregate is parked until that is written; otherwise a read could return
-    it with what it had before."""
+    it failed, or both. Its lane is parked until that is written; otherwise a read could return it
+    with what it had before."""
 
-    key: int
+    lane: int
     holding: Holding
     delivered: DeliveryMark | None
     failure: FailureMark | None
@@ -91,7 +91,7 @@ class Ledger:
         return True
 
     def stick_trouble(self, seq: int) -> None:
-        """The database refuses this; the aggregate stays parked, for its order and its deliveries
+        """The database refuses this; the lane stays parked, for its order and its deliveries
         would be lost otherwise."""
         self._stuck_troubles[seq] = self._troubles.pop(seq)
 

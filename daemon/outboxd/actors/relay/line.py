@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Sequence
-from typing import Literal, Protocol
+from typing import Protocol
 
 import anyio
 import anyio.to_thread
@@ -22,6 +22,7 @@ from outboxd.core.relay_outcomes import (
     Faulted,
     Refused,
 )
+from outboxd.core.settings import Envelope
 from outboxd.ports.destination import Destination, PackRefused
 from outboxd.ports.relay_observer import FailureKind, Stage
 
@@ -82,7 +83,7 @@ class Line:
         """Events for this destination have to wait until it is back."""
         return self._breaker.down
 
-    def offer(self, shipment: Shipment, envelope: Literal["event", "job"]) -> Refused | Away | None:
+    def offer(self, shipment: Shipment, envelope: Envelope) -> Refused | Away | None:
         """Queue an event, or say at once why not."""
         if self._breaker.down and not self._takes_for_probe():
             return PAUSED

@@ -127,6 +127,8 @@ class Ownership:
             started = self._clock()
             claimed = await self._buckets.claim(self._relay, count, lease)
             self._holdings.gained(claimed, started + lease)
+            if self._retiring:  # told so while the claim was under way
+                self.leave(list(self._holdings))
             self._dispatch.look_again()
             self._lacking = len(claimed) < count
 

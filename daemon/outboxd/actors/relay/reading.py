@@ -1,7 +1,7 @@
 """Reads pending events of our buckets, as often as it pays."""
 
 from collections import Counter
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 
 import anyio
 
@@ -9,6 +9,8 @@ from outboxd.actors.relay.dispatch import Dispatch
 from outboxd.actors.relay.persistence import Persistence
 from outboxd.actors.relay.surroundings import Memory, Surroundings
 from outboxd.core.errors import Unavailable
+from outboxd.core.holdings import Holding
+from outboxd.core.horizon import SLOW_SECONDS, Horizon, Pace, later_start
 from outboxd.core.outbox import StoredEvent
 from outboxd.core.settings import RelaySettings
 from outboxd.pacing import pause
@@ -20,8 +22,9 @@ EVENTS_IN_MEMORY = 2_000
 PAYLOADS_IN_MEMORY = 64 * 1024 * 1024
 """Characters. Beyond either, reading waits for sending."""
 
-LARGEST_PAGE = 640
-"""Rows of one bucket."""
+LARGEST_PAGE = 10_240
+"""Rows of all buckets together. Four times as many took more than the five seconds that a statement
+may take."""
 
 
 class Reading:
@@ -49,6 +52,8 @@ class Reading:
         self._delay = settings.poll_min_seconds
         self._per_bucket = settings.read_per_bucket
         self._took = 0.0
+        self._horizon = Horizon()
+        self._pace = Pace(around.dice)
         self._again = anyio.Event()
         self._stopped = False
 
@@ -78,21 +83,59 @@ class Reading:
         ours = {each.bucket: each for each in self._holdings.readable(now, self._sending_seconds)}
         if not ours:
             return False
+        if self._pace.wants_sample(now):
+            self._horizon.sampled(await self._outbox.sample(), now)
+        starts = self._starts(ours, now)
+        first_moving = self._chains.first_moving() if self._pace.slow else {}
         # What is in hand is named before the read, and left out by it: the answer of a read may
         # come after the settlement of a row that it saw pending.
         page = await self._outbox.read(
-            list(ours),
+            starts,
             self._per_bucket,
-            self._chains.excluded(),
-            self._ledger.unsettled_seqs(),
+            self._chains.excluded_keys(),
+            self._ledger.unsettled_seqs() + self._chains.excluded_seqs(),
         )
-        self._took = self._clock() - now
-        self._observer.took(Stage.READ, self._took)
-        self._progress.last_receive_at = self._clock()
+        self._told(ours.values(), now)
+        if self._pace.slow:
+            self._begin_later(ours, starts, page, first_moving)
         # A bucket that was lost meanwhile, even if it was won back, is not of this read.
         return self._take_up(
             [each for each in page if self._holdings.get(each.bucket) is ours[each.bucket]]
         )
+
+    def _starts(self, ours: Mapping[int, Holding], now: float) -> dict[int, int]:
+        """After which row to look, in each bucket."""
+        for bucket, seq in self._chains.reopened().items():
+            if (holding := self._holdings.get(bucket)) is not None:
+                holding.start = min(holding.start, seq - 1)
+        self._pace.set_starts(ours.values(), now, walls=self._chains.parked > 0)
+        return {bucket: holding.start for bucket, holding in ours.items()}
+
+    def _told(self, holdings: Collection[Holding], began_at: float) -> None:
+        now = self._clock()
+        self._took = now - began_at
+        self._observer.took(Stage.READ, self._took)
+        self._progress.last_receive_at = now
+        self._pace.read(holdings, self._took, now)
+
+    def _begin_later(
+        self,
+        ours: Mapping[int, Holding],
+        starts: Mapping[int, int],
+        page: Sequence[StoredEvent],
+        first_moving: Mapping[int, int],
+    ) -> None:
+        """What this read had to pass over the next one need not, unless it is unparked."""
+        first_returned: dict[int, int] = {}
+        for event in page:
+            first_returned.setdefault(event.bucket, event.seq)
+        for bucket, holding in ours.items():
+            holding.start = later_start(
+                starts[bucket],
+                self._horizon.seq,
+                first_returned.get(bucket),
+                first_moving.get(bucket),
+            )
 
     def _take_up(self, page: Sequence[StoredEvent]) -> bool:
         """Start a page; returns whether the next read will find more, and chooses its size."""
@@ -103,10 +146,11 @@ class Reading:
         moved = self._chains.moving + self._ledger.unsettled - sent_before + parked > 0
         more = moved and _some_bucket_full(page, self._per_bucket)
         most = self._settings.read_per_bucket
-        if more and 2 * parked > len(page):
+        if more and (2 * parked > len(page) or self._took > SLOW_SECONDS):
             # A backlog of which little can be sent is walked in growing steps: each read has to
             # pass over all that the ones before have found.
-            most = max(most, min(2 * self._per_bucket, LARGEST_PAGE))
+            largest = LARGEST_PAGE // max(1, len(self._holdings))
+            most = max(most, min(2 * self._per_bucket, largest))
         self._per_bucket = most
         return more
 
@@ -117,6 +161,11 @@ class Reading:
         try:
             more = await self.read()
         except Unavailable as error:
+            self._horizon.forget()
+            for holding in self._holdings:
+                holding.start = 0
+            # A page that is too large for the time limit of statements must not be asked for again.
+            self._per_bucket = self._settings.read_per_bucket
             return self._persistence.failed(error)
         self._persistence.worked()
         return 0.0 if more else self._idle_delay()
@@ -129,8 +178,8 @@ class Reading:
         )
 
     def _idle_delay(self) -> float:
-        """The longer nothing happens, the longer; an aggregate that moves may have more to read as
-        soon as it rests. Not less than the last read took: one that has to pass over a long
+        """The longer nothing happens, the longer; a lane that moves may have more to read as soon
+        as it rests. Not less than the last read took: one that has to pass over a long
         backlog, as during a destination's outage, must not be all that the database does."""
         settings = self._settings
         busy = self._chains.moving > 0

@@ -23,6 +23,7 @@ from outboxd.core.chains import Chains
 from outboxd.core.clock import boottime
 from outboxd.core.errors import SettingsError
 from outboxd.core.holdings import Holdings
+from outboxd.core.lanes import lanes_by
 from outboxd.core.retry import Dice
 from outboxd.core.routes import RouteTable
 from outboxd.core.settings import RelaySettings
@@ -80,7 +81,8 @@ class Relay:
         """
         sending_seconds = _longest_call(settings, destinations)
         around = Surroundings(observer, clock, dice)
-        memory = Memory(Holdings(), Chains(), Ledger())
+        routes = RouteTable(settings.routes)
+        memory = Memory(Holdings(), Chains(lanes_by(routes)), Ledger())
         self._mailbox = mailbox
         self._clock = clock
         self._holdings = memory.holdings
@@ -90,7 +92,13 @@ class Relay:
             for name, destination in destinations.items()
         }
         self._dispatch = Dispatch(
-            settings, self._lines, memory, self._flights, lambda: self._reading.again(), around
+            settings,
+            routes,
+            self._lines,
+            memory,
+            self._flights,
+            lambda: self._reading.again(),
+            around,
         )
         self._reading = Reading(
             outbox, settings, memory, self._dispatch, sending_seconds, progress, around

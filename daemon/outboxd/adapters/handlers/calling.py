@@ -22,7 +22,7 @@ log = logging.getLogger(__name__)
 def call_sync(invocation: Invocation, publish: Publish | None = None, tx: Any = None) -> Ending:
     """Call a synchronous handler, in this thread."""
     handler = invocation.handler
-    publishing = None if publish is None else Publishing(publish, tx)
+    publishing = None if publish is None else Publishing(publish, tx, invocation.traceparent)
     publisher = None if publishing is None else publishing.now
     try:
         value = handler.function(invocation.subject, **invocation.arguments(tx, publisher))
@@ -39,7 +39,7 @@ async def call_async(
 ) -> Ending:
     """Call an asynchronous handler, cancelling it when its time is over."""
     handler = invocation.handler
-    publishing = None if publish is None else Publishing(publish, tx)
+    publishing = None if publish is None else Publishing(publish, tx, invocation.traceparent)
     publisher = None if publishing is None else publishing.later
     arguments = invocation.arguments(tx, publisher)
     ending: Ending | None = None

@@ -21,10 +21,13 @@ class Invocation:
         subject: Event[Any] | Sequence[Event[Any]],
         context: Callable[[Publisher | None], Context | BatchContext],
         facts: dict[str, object],
+        traceparent: str | None = None,
     ) -> None:
+        """`traceparent` is what events published by the handler continue; a batch has none."""
         self.handler = handler
         self.subject = subject
         self.facts = facts
+        self.traceparent = traceparent
         self._context = context
 
     def arguments(self, tx: Any, publisher: Publisher | None) -> dict[str, Any]:
@@ -50,7 +53,11 @@ def invocation_of_one(
     if handler.settings.batch > 1:
         return Invocation(handler, [event], _batch_context(handler, call), facts)
     return Invocation(
-        handler, event, lambda publisher: Context(handler.name, call, publisher, claim), facts
+        handler,
+        event,
+        lambda publisher: Context(handler.name, call, publisher, claim),
+        facts,
+        call.incoming.traceparent,
     )
 
 

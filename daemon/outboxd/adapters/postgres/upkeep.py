@@ -6,6 +6,9 @@ from outboxd.ports.outbox import Purged, Survey
 COUNT_CAP = 100_001
 DEAD_CAP = 10_001
 
+DISCARDED_KEPT_SECONDS = 7 * 86_400.0
+"""However short the retention is: so long a discard can be taken back."""
+
 # Bucket by bucket: the planner can only use the index of pending rows, whatever its statistics say
 # about a table that is mostly published rows.
 PENDING = """
@@ -44,17 +47,21 @@ OLDEST = """
      WHERE isfinite(head.occurred_at)
 """
 
+# What an operator has discarded is dead with a next attempt in all eternity, and nobody's concern.
 DEAD = """
     SELECT count(*)
       FROM (
         SELECT 1
           FROM {schema}.outbox_events
-         WHERE dead_at IS NOT NULL AND published_at IS NULL
+         WHERE dead_at IS NOT NULL
+           AND published_at IS NULL
+           AND next_attempt_at IS DISTINCT FROM 'infinity'
          LIMIT %(cap)s
       ) counted
 """
 
 # By the primary key, so that no index on published_at is needed, which each mark would pay for.
+# Discarded rows go as well; what the relay gave up, and nobody has decided about, never does.
 PURGE = """
     WITH page AS MATERIALIZED (
         SELECT seq, occurred_at
@@ -66,7 +73,10 @@ PURGE = """
         DELETE FROM {schema}.outbox_events o
          USING page
          WHERE o.seq = page.seq
-           AND o.published_at < clock_timestamp() - %(age)s * interval '1 second'
+           AND (o.published_at < clock_timestamp() - %(age)s * interval '1 second'
+                OR (o.published_at IS NULL
+                    AND o.next_attempt_at = 'infinity'
+                    AND o.dead_at < clock_timestamp() - %(discarded_age)s * interval '1 second'))
         RETURNING 1
     )
     SELECT coalesce(max(seq), %(after)s),
@@ -115,7 +125,13 @@ class PostgresUpkeep:
 
     async def purge(self, older_than_seconds: float, after_seq: int, limit: int) -> Purged:
         ((last_seq, deleted, finished),) = await self._session.rows(
-            self._purge, {"age": older_than_seconds, "after": after_seq, "limit": limit}
+            self._purge,
+            {
+                "age": older_than_seconds,
+                "discarded_age": max(older_than_seconds, DISCARDED_KEPT_SECONDS),
+                "after": after_seq,
+                "limit": limit,
+            },
         )
         return Purged(last_seq, deleted, bool(finished))
 

@@ -6,9 +6,9 @@ from contextlib import asynccontextmanager, contextmanager
 import anyio
 import msgspec
 
+from outboxd.adapters.aws.outages import AWS_ERRORS, outage
 from outboxd.adapters.sqs.client import sqs_client
 from outboxd.adapters.sqs.letter_scan import WAIT_SECONDS, LetterScan
-from outboxd.adapters.sqs.outages import AWS_ERRORS, outage
 from outboxd.adapters.sqs.queue import SqsQueue
 from outboxd.core.errors import Unavailable
 from outboxd.core.redrive import Comebacks, Entry, Selection, in_turns, redriven

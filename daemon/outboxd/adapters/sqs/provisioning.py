@@ -1,16 +1,17 @@
 """Creates queues in SQS and corrects their attributes; never deletes anything."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, cast
 
 from botocore.exceptions import ClientError
 
+from outboxd.adapters.aws.explaining import Explaining
+from outboxd.adapters.aws.outages import kind_of_code
 from outboxd.adapters.sqs.client import sqs_client
-from outboxd.adapters.sqs.outages import AWS_ERRORS, kind_of_code, outage
 from outboxd.core.errors import OutageKind
 from outboxd.core.provisioning import REDRIVE_POLICY, Action, Step, WantedQueue
+from outboxd.core.queue_policies import admitting
 from outboxd.core.settings import AwsSettings
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ class QueueProvisioner:
     done and what to do about it, when AWS does not do as it is asked."""
 
     def __init__(self, aws: AwsSettings) -> None:
-        self._endpoint_url = aws.endpoint_url
+        self._explained = Explaining("queue", aws.endpoint_url)
         with self._explained("setting up the AWS SDK"):
             self._client: SQSClient = sqs_client(aws, connections=1)
 
@@ -52,6 +53,18 @@ class QueueProvisioner:
             case Action.UNCHANGED:
                 pass
 
+    def admit(self, name: str, arns: Mapping[str, Sequence[str]]) -> None:
+        """Let these topics and rules send to a queue, by the statements of core.queue_policies; all
+        else that its policy says stays."""
+        with self._explained(f"updating the policy of queue {name}"):
+            url = self._url(name)
+            answer = self._client.get_queue_attributes(
+                QueueUrl=url, AttributeNames=["Policy", "QueueArn"]
+            )
+            attributes = answer["Attributes"]
+            policy = admitting(attributes.get("Policy"), attributes["QueueArn"], arns)
+            self._client.set_queue_attributes(QueueUrl=url, Attributes={"Policy": policy})
+
     def _attributes(self, name: str) -> dict[str, str] | None:
         with self._explained(f"reading queue {name}"):
             try:
@@ -70,13 +83,14 @@ class QueueProvisioner:
         attributes = {**more, **queue.attributes}
         if queue.dead_letter is not None:
             policy = {
-                "deadLetterTargetArn": self._arn(queue.dead_letter),
+                "deadLetterTargetArn": self.arn(queue.dead_letter),
                 "maxReceiveCount": queue.max_receive_count,
             }
             attributes[REDRIVE_POLICY] = json.dumps(policy)
         return cast("dict[QueueAttributeNameType, str]", attributes)
 
-    def _arn(self, name: str) -> str:
+    def arn(self, name: str) -> str:
+        """The ARN of a queue that exists. Raises what the SDK raises."""
         answer = self._client.get_queue_attributes(
             QueueUrl=self._url(name), AttributeNames=["QueueArn"]
         )
@@ -84,10 +98,3 @@ class QueueProvisioner:
 
     def _url(self, name: str) -> str:
         return self._client.get_queue_url(QueueName=name)["QueueUrl"]
-
-    @contextmanager
-    def _explained(self, doing: str) -> Iterator[None]:
-        try:
-            yield
-        except AWS_ERRORS as error:
-            raise outage(error, doing, endpoint_url=self._endpoint_url) from error

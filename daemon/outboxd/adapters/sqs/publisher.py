@@ -3,31 +3,30 @@
 import logging
 import threading
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from botocore.exceptions import ClientError
 
+from outboxd.adapters.aws.batches import results_of
+from outboxd.adapters.aws.outages import AWS_ERRORS, code_of, outage
 from outboxd.adapters.sqs.client import sqs_client
-from outboxd.adapters.sqs.entries import LIMITS, oversize, sqs_entry
-from outboxd.adapters.sqs.outages import AWS_ERRORS, kind_of_code, outage
+from outboxd.adapters.sqs.entries import LIMITS, sqs_entry
+from outboxd.core.destinations import SqsTarget, target_of
 from outboxd.core.errors import OutageKind, Unavailable
 from outboxd.core.outbox import StoredEvent
+from outboxd.core.outgoing import oversize
 from outboxd.core.packing import PackLimits
-from outboxd.core.relay_outcomes import Accepted, EntryResult, Faulted, Refused
-from outboxd.core.routes import RouteTable, sqs_queue_of
-from outboxd.core.settings import Settings
+from outboxd.core.relay_outcomes import EntryResult, Refused
+from outboxd.core.relay_rules import longest_call_seconds
+from outboxd.core.routes import RouteTable
+from outboxd.core.settings import Envelope, Settings, is_fifo
 from outboxd.ports.destination import Entry, PackRefused
 
 if TYPE_CHECKING:
     from types_boto3_sqs import SQSClient
-    from types_boto3_sqs.type_defs import (
-        BatchResultErrorEntryTypeDef,
-        SendMessageBatchRequestEntryTypeDef,
-    )
+    from types_boto3_sqs.type_defs import SendMessageBatchRequestEntryTypeDef
 
 log = logging.getLogger(__name__)
-
-ACCEPTED = Accepted()
 
 _CONTENT_ERRORS = frozenset(
     {
@@ -41,32 +40,55 @@ _CONTENT_ERRORS = frozenset(
 
 
 def sqs_destinations(settings: Settings) -> dict[str, "SqsDestination"]:
-    """Every destination that the routes name, by its name there, on one client.
+    """Every queue that the routes name, by its name there, on one client.
 
     Its calls are single attempts: a repetition by the SDK would be a duplicate that nobody counts,
     and could reach SQS after the lease has run out.
     """
     if settings.relay is None:
         return {}
-    names = RouteTable(settings.relay.routes).destinations
+    targets = {
+        name: target
+        for name in RouteTable(settings.relay.routes).destinations
+        if isinstance(target := target_of(name, settings), SqsTarget)
+    }
+    if not targets:
+        return {}
     client = sqs_client(
-        settings.aws, connections=settings.relay.packs_in_flight * len(names), attempts=1
+        settings.aws, connections=settings.relay.packs_in_flight * len(targets), attempts=1
     )
-    call_seconds = settings.aws.connect_timeout_seconds + settings.aws.read_timeout_seconds
     return {
-        name: SqsDestination(client, sqs_queue_of(name, settings), call_seconds) for name in names
+        name: SqsDestination(
+            client,
+            target.queue_name,
+            longest_call_seconds(settings),
+            fair_groups=target.fair_groups,
+            cloudevents_source=settings.relay.cloudevents_source,
+        )
+        for name, target in targets.items()
     }
 
 
 class SqsDestination:
     """Sends to one queue, which it looks up by name before its first call and after an outage."""
 
-    def __init__(self, client: "SQSClient", queue_name: str, call_seconds: float) -> None:
-        """`call_seconds`: what the client's timeouts for connecting and writing add up to."""
+    def __init__(
+        self,
+        client: "SQSClient",
+        queue_name: str,
+        call_seconds: float,
+        *,
+        fair_groups: bool = False,
+        cloudevents_source: str = "outboxd",
+    ) -> None:
+        """`call_seconds`: what the client's timeouts for connecting and writing add up to.
+        `fair_groups`: messages of a standard queue have their aggregate as a group."""
         self._client = client
         self._queue_name = queue_name
         self._call_seconds = call_seconds
-        self._fifo = queue_name.endswith(".fifo")
+        self._fifo = is_fifo(queue_name)
+        self._fair_groups = fair_groups
+        self._cloudevents_source = cloudevents_source
         self._looking_up = threading.Lock()
         self._queue_url: str | None = None
         self._limits = LIMITS
@@ -80,8 +102,14 @@ class SqsDestination:
     def call_seconds(self) -> float:
         return self._call_seconds
 
-    def prepare(self, event: StoredEvent, envelope: Literal["event", "job"]) -> Entry | Refused:
-        entry = sqs_entry(event, envelope, fifo=self._fifo)
+    def prepare(self, event: StoredEvent, envelope: Envelope) -> Entry | Refused:
+        entry = sqs_entry(
+            event,
+            envelope,
+            fifo=self._fifo,
+            fair=self._fair_groups,
+            source=self._cloudevents_source,
+        )
         if isinstance(entry, Entry) and entry.size > self._limits.entry_bytes:
             return oversize(entry.size, self._limits.entry_bytes)
         return entry
@@ -109,16 +137,12 @@ class SqsDestination:
                 Entries=[_numbered(entry, index) for index, entry in enumerate(entries)],
             )
         except AWS_ERRORS as error:
-            if isinstance(error, ClientError) and _code(error) in _CONTENT_ERRORS:
+            if isinstance(error, ClientError) and code_of(error) in _CONTENT_ERRORS:
                 raise PackRefused(f"{doing}: {error}") from error
             self._queue_url = None  # it may have been deleted, and be created anew elsewhere
             raise outage(error, doing) from error
-        results: list[EntryResult] = [_NO_ANSWER] * len(entries)
-        for success in answer.get("Successful", ()):
-            results[int(success["Id"])] = ACCEPTED
-        for failure in answer.get("Failed", ()):
-            results[int(failure["Id"])] = _failed(failure)
-        return results
+        successful = [each["Id"] for each in answer.get("Successful", ())]
+        return results_of("SQS", len(entries), successful, answer.get("Failed", ()))
 
     def _limits_of(self, queue_url: str) -> PackLimits:
         try:
@@ -146,23 +170,7 @@ class SqsDestination:
                 raise PackRefused(oversize(entry.size, self._limits.entry_bytes).reason)
 
 
-_NO_ANSWER = Faulted("SQS said nothing about this entry")
-
-
 def _numbered(entry: Entry, index: int) -> "SendMessageBatchRequestEntryTypeDef":
     """The id is the position: it need only be unique within the call, and says where to look."""
     content: SendMessageBatchRequestEntryTypeDef = entry.content
     return {**content, "Id": str(index)}
-
-
-def _failed(failure: "BatchResultErrorEntryTypeDef") -> Refused | Faulted:
-    code = failure["Code"]
-    reason = f"{code}: {failure.get('Message', '')}"
-    if kind_of_code(code) is not None:
-        return Faulted(reason, blameless=True)
-    return Refused(reason) if failure["SenderFault"] else Faulted(reason)
-
-
-def _code(error: ClientError) -> str:
-    """The error's name without the prefix that SQS's older protocol has."""
-    return error.response.get("Error", {}).get("Code", "").rsplit(".", 1)[-1]

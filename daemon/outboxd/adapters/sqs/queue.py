@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from anyio import CapacityLimiter, to_thread
 
+from outboxd.adapters.aws.outages import AWS_ERRORS, kind_of_code, outage
 from outboxd.adapters.sqs.client import sqs_client
-from outboxd.adapters.sqs.outages import AWS_ERRORS, kind_of_code, outage
 from outboxd.adapters.sqs.receive_attempts import ReceiveAttempts
 from outboxd.adapters.sqs.received import letter_entry, received
 from outboxd.core.clock import boottime

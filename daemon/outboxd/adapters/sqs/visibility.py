@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from anyio import CapacityLimiter, to_thread
 
+from outboxd.adapters.aws.outages import AWS_ERRORS, kind_of_code, outage
 from outboxd.adapters.sqs.client import sqs_client
-from outboxd.adapters.sqs.outages import AWS_ERRORS, kind_of_code, outage
 from outboxd.core.settings import Settings
 from outboxd.ports.visibility import Extended, Failed, Lost, Timeout, TimeoutResult
 

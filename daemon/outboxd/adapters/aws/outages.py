@@ -23,22 +23,36 @@ AWS_ERRORS = (ClientError, BotoCoreError)
 _KIND_OF_CODE = {
     "AccessDenied": OutageKind.DENIED,
     "AccessDeniedException": OutageKind.DENIED,
+    "AuthorizationError": OutageKind.DENIED,
+    "NotAuthorizedForDetailTypeException": OutageKind.DENIED,
+    "NotAuthorizedForSourceException": OutageKind.DENIED,
+    "KMSAccessDenied": OutageKind.DENIED,
+    "KMSDisabled": OutageKind.DENIED,
+    "KMSInvalidState": OutageKind.DENIED,
+    "KMSNotFound": OutageKind.DENIED,
+    "KMSOptInRequired": OutageKind.DENIED,
     "KmsAccessDenied": OutageKind.DENIED,
     "KmsDisabled": OutageKind.DENIED,
     "KmsInvalidState": OutageKind.DENIED,
     "KmsNotFound": OutageKind.DENIED,
     "KmsOptInRequired": OutageKind.DENIED,
     "AWS.SimpleQueueService.NonExistentQueue": OutageKind.MISSING,
+    "NonExistentQueue": OutageKind.MISSING,
     "QueueDoesNotExist": OutageKind.MISSING,
+    "NotFound": OutageKind.MISSING,
+    "ResourceNotFoundException": OutageKind.MISSING,
     "ExpiredToken": OutageKind.CREDENTIALS,
     "ExpiredTokenException": OutageKind.CREDENTIALS,
     "InvalidClientTokenId": OutageKind.CREDENTIALS,
+    "InvalidSecurity": OutageKind.CREDENTIALS,
     "UnrecognizedClientException": OutageKind.CREDENTIALS,
     "SignatureDoesNotMatch": OutageKind.CREDENTIALS,
     "MissingAuthenticationToken": OutageKind.CREDENTIALS,
     "Throttling": OutageKind.THROTTLED,
     "ThrottlingException": OutageKind.THROTTLED,
     "RequestThrottled": OutageKind.THROTTLED,
+    "Throttled": OutageKind.THROTTLED,
+    "KMSThrottling": OutageKind.THROTTLED,
     "TooManyRequestsException": OutageKind.THROTTLED,
     "KmsThrottled": OutageKind.THROTTLED,
     "OverLimit": OutageKind.THROTTLED,
@@ -46,9 +60,13 @@ _KIND_OF_CODE = {
 
 
 def outage(
-    error: ClientError | BotoCoreError, doing: str, *, endpoint_url: str | None = None
+    error: ClientError | BotoCoreError,
+    doing: str,
+    *,
+    thing: str = "queue",
+    endpoint_url: str | None = None,
 ) -> Unavailable:
-    """The SDK's error as one of ours; `doing` says what was tried, on which queue.
+    """The SDK's error as one of ours; `doing` says what was tried, on which queue or other `thing`.
 
     With the `endpoint_url` of the configuration, if it has one, it also says where to look when
     nobody answers there.
@@ -57,7 +75,7 @@ def outage(
     where = ""
     if endpoint_url is not None and kind in (OutageKind.UNREACHABLE, OutageKind.TIMEOUT):
         where = "; check [aws] endpoint_url; is `outboxd localaws` running?"
-    return Unavailable(f"{doing}: {_advice(kind)}: {_words(error)}{where}", kind)
+    return Unavailable(f"{doing}: {_advice(kind, thing)}: {_words(error)}{where}", kind)
 
 
 def _words(error: ClientError | BotoCoreError) -> str:
@@ -67,6 +85,11 @@ def _words(error: ClientError | BotoCoreError) -> str:
             return f"{error.operation_name} answers {code}: {message}"
         case _:
             return str(error)
+
+
+def code_of(error: ClientError) -> str:
+    """The error's name without the prefix that SQS's older protocol has."""
+    return str(error.response.get("Error", {}).get("Code", "")).rsplit(".", 1)[-1]
 
 
 def kind_of_code(code: str) -> OutageKind | None:
@@ -97,12 +120,12 @@ def _kind(error: ClientError | BotoCoreError) -> OutageKind:
             return OutageKind.OTHER
 
 
-def _advice(kind: OutageKind) -> str:
+def _advice(kind: OutageKind, thing: str) -> str:
     match kind:
         case OutageKind.DENIED:
             return "access denied (compare the IAM policy with docs/iam.md)"
         case OutageKind.MISSING:
-            return "the queue does not exist (run `outboxd provision`)"
+            return f"the {thing} does not exist (run `outboxd provision`)"
         case OutageKind.CREDENTIALS:
             return (
                 "no valid AWS credentials (set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or "

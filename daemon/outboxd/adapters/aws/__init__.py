@@ -1,0 +1,1 @@
+"""What every AWS service has in common: how a client is set up, and what its errors mean."""

@@ -1,0 +1,21 @@
+"""One SNS client a process."""
+
+from typing import TYPE_CHECKING
+
+import boto3
+
+from outboxd.adapters.aws.config import client_config
+from outboxd.core.settings import AwsSettings
+
+if TYPE_CHECKING:
+    from types_boto3_sns import SNSClient
+
+
+def sns_client(aws: AwsSettings, *, connections: int, attempts: int = 2) -> "SNSClient":
+    """A client for `connections` threads, as adapters.aws.config says."""
+    return boto3.session.Session().client(
+        "sns",
+        region_name=aws.region,
+        endpoint_url=aws.endpoint_url,
+        config=client_config(aws, connections=connections, attempts=attempts),
+    )
