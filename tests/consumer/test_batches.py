@@ -216,3 +216,22 @@ async def test_a_bug_in_a_batch_ends_neither_the_pool_nor_its_messages() -> None
         pool.queue.send(event_body())
         await eventually(lambda: pool.queue.size == 0)
     assert len(runner.singles) == 2
+
+
+async def test_what_stays_in_other_hands_is_looked_at_less_and_less_often() -> None:
+    """Each look is a receive, and the queue's own redrive policy counts those."""
+    queue = FakeQueue()
+    runner = BatchRunner(*[Busy()] * 11)
+    message_id = queue.send(event_body())
+    async with a_pool(
+        batch_handler(batch=2, batch_wait_seconds=0.01),
+        queue=queue,
+        runner=runner,
+        inbox=FakeInbox(),
+    ) as pool:
+        for _ in range(11):
+            await eventually(lambda: queue.backing_off(message_id))
+            queue.hurry()
+        await eventually(lambda: queue.size == 0)
+    delays = [fact for fact in pool.queue.history if fact.startswith("hid")]
+    assert delays == [f"hid m1 for {n} s" for n in (5, 5, 5, 5, 10, 10, 10, 10, 10, 15, 15)]

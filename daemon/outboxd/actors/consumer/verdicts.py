@@ -27,8 +27,8 @@ from outboxd.ports.inbox import Inbox, Standing
 
 _FRESH = Standing()
 
-MOST_PATIENCE = 30
-"""Times the shortest delay: some five minutes."""
+MOST_PATIENCE = 12
+"""Times the usual delay: one to two minutes."""
 
 
 class Verdicts:
@@ -150,8 +150,9 @@ class Verdicts:
 
 def _patient(item: Item, ending: Ending, outcome: Outcome) -> Outcome:
     """What is in other hands may be so for hours, and each look is a receive, of which the queue's
-    own redrive policy allows a hundred: look less and less often."""
+    own redrive policy allows a hundred: look less and less often, but not so at first, when the
+    other hands are most likely those of a process that has just been killed."""
     if isinstance(ending, Busy) and isinstance(outcome, Retry):
-        times = min(item.message.receive_count, MOST_PATIENCE)
+        times = min(1 + item.message.receive_count // 5, MOST_PATIENCE)
         return Retry(outcome.after_seconds * times, outcome.error)
     return outcome
