@@ -126,24 +126,35 @@ async def test_without_a_memory_no_letter_ends_handlers_that_were_never_called(
 
 
 async def test_a_retiring_pool_starts_nothing_more(release: threading.Event) -> None:
+    """It waits for a neighbour, with slots free and a message to be had."""
     ran: list[object] = []
+    neighbour_may_end = anyio.Event()
 
     def handler(event: Event[Any]) -> None:
         ran.append(event.payload)
         if event.payload == "hangs":
             release.wait(30)
 
+    async def neighbour(event: Event[Any]) -> None:
+        await neighbour_may_end.wait()
+
     async with a_pool(
-        loaded(handler, timeout_seconds=0.1), inbox=FakeInbox(), concurrency=2
+        loaded(handler, event="order.created", timeout_seconds=0.1),
+        loaded(neighbour, event="order.other"),
+        inbox=FakeInbox(),
     ) as pool:
+        pool.queue.send(event_body("order.other"))
         pool.queue.send(event_body(payload="hangs"))
-        with anyio.fail_after(5):
-            await pool.finished.wait()
+        await eventually(pool.consumer._pool.stopping.is_set)
+        await eventually(lambda: not pool.consumer._receiver.asking)
         receives = pool.queue.receives
         pool.queue.send(event_body(payload="late"))
-        await anyio.sleep(0.1)
-        assert pool.queue.receives == receives
+        neighbour_may_end.set()
+        with anyio.fail_after(5):
+            await pool.finished.wait()
     assert ran == ["hangs"]
+    assert pool.queue.receives == receives
+    assert pool.hung
 
 
 async def test_a_receive_in_flight_is_joined_and_what_it_brings_is_released(

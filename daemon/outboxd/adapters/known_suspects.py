@@ -5,13 +5,11 @@ from collections.abc import Mapping, Sequence
 from uuid import UUID
 
 from outboxd.channels.protocol import Suspect
+from outboxd.core.judging import CRASHES_ALONE
 from outboxd.core.messages import ReceivedMessage
 from outboxd.ports.suspects import Suspicion
 
 REMEMBERED = 10_000
-
-DEADLY = 2
-"""Crashes alone after which a message is given up."""
 
 _NOTHING = Suspicion(0, "")
 
@@ -19,8 +17,8 @@ _NOTHING = Suspicion(0, "")
 class KnownSuspects:
     """Keeps `ports.suspects.Suspects` in memory, which the next crash empties.
 
-    So two crashes of one message are never added up. SQS's receive count bounds it instead: a
-    suspect that was received more than `limit` times is given up as one that crashed alone twice.
+    So crashes of one message hardly ever add up. SQS's receive count bounds it instead: a suspect
+    that was received more than `limit` times is given up like one that crashed alone too often.
     """
 
     def __init__(self, limit: int) -> None:
@@ -52,5 +50,5 @@ class KnownSuspects:
 
     def _judged(self, message: ReceivedMessage, known: Suspicion) -> Suspicion:
         if message.receive_count > self._limit:
-            return Suspicion(max(DEADLY, known.crashes_alone), known.reason)
+            return Suspicion(max(CRASHES_ALONE, known.crashes_alone), known.reason)
         return known
