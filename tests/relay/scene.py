@@ -28,14 +28,14 @@ from outboxd.adapters.postgres.upkeep import PostgresUpkeep
 from outboxd.channels.mailbox import Counterpart, open_mailbox
 from outboxd.channels.protocol import Drain, Ready
 from outboxd.core.clock import boottime
-from outboxd.core.errors import OutageKind, Unavailable
 from outboxd.core.horizon import Sample
 from outboxd.core.outbox import DeliveryMark, FailureMark, StoredEvent
 from outboxd.core.packing import PackLimits
 from outboxd.core.relay_outcomes import Accepted, EntryResult, Refused
 from outboxd.core.settings import DatabaseSettings, Envelope, RelaySettings, RouteSettings
+from outboxd.core.windows import Window
 from outboxd.ports.destination import Destination, Entry
-from outboxd.ports.outbox import Outbox
+from outboxd.ports.outbox import Outbox, ReadCutOff
 from outboxd.ports.progress import Progress
 
 PATIENCE_SECONDS = 20.0
@@ -174,23 +174,25 @@ class WrappedOutbox:
         self.reads = 0
         self.starts: dict[int, int] = {}
         self.page_sizes: list[int] = []
-        self.largest_page = 1_000_000
-        """Rows of one bucket; more of them take too long."""
+        self.takes_too_long: Callable[[Mapping[int, Window], int], bool] = lambda *_: False
+        """Of the windows, and how many rows of each."""
+        self.cut_off = 0
         self.marked = 0
 
     async def read(
         self,
-        starts: Mapping[int, int],
+        windows: Mapping[int, Window],
         per_bucket: int,
         excluded_keys: str,
         excluded_seqs: Collection[int],
     ) -> list[StoredEvent]:
         self.reads += 1
-        self.starts = dict(starts)
+        self.starts.update({bucket: window.after for bucket, window in windows.items()})
         self.page_sizes.append(per_bucket)
-        if per_bucket > self.largest_page:
-            raise Unavailable("canceling statement due to statement timeout", OutageKind.TIMEOUT)
-        page = await self._outbox.read(starts, per_bucket, excluded_keys, excluded_seqs)
+        if self.takes_too_long(windows, per_bucket):
+            self.cut_off += 1
+            raise ReadCutOff("canceling statement due to statement timeout")
+        page = await self._outbox.read(windows, per_bucket, excluded_keys, excluded_seqs)
         if self.after_read is not None:
             await self.after_read(page)
         return page

@@ -11,7 +11,7 @@ import anyio.to_thread
 import psycopg
 import pytest
 
-from outboxd.core import horizon
+from outboxd.core import horizon, windows
 from outboxd.core.outbox import StoredEvent
 from outboxd.core.relay_outcomes import EntryResult, Faulted
 from tests.relay.scene import ACCEPTED, FakeDestination, Scene, eventually, quick
@@ -72,10 +72,12 @@ def one_in_ten_fails(seed: int) -> FakeDestination:
 
 def behind_a_wall(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
     """Thousands of events wait before all others, and reads begin behind them."""
-    monkeypatch.setattr(horizon, "SLOW_SECONDS", 0.0)
+    monkeypatch.setattr(windows, "SLOW_SECONDS", 0.0)
     monkeypatch.setattr(horizon, "GRACE_SECONDS", 0.1)
     monkeypatch.setattr(horizon, "SAMPLE_SECONDS", 0.01)
-    monkeypatch.setattr(horizon, "RESCAN_SECONDS", 3600.0)
+    monkeypatch.setattr(windows, "RESCAN_SECONDS", 3600.0)
+    monkeypatch.setattr(windows, "FIRST_WINDOW", 50)
+    monkeypatch.setattr(windows, "SMALLEST_WINDOW", 50)
     blocked = [f"blocked-{number}" for number in range(640)]
     scene.insert(blocked)
     scene.run("UPDATE outbox_events SET next_attempt_at = 'infinity'")

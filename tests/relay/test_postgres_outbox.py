@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator
 from uuid import UUID, uuid4
 
+import anyio
 import psycopg
 import pytest
 
@@ -15,10 +16,11 @@ from outboxd.core.clock import boottime
 from outboxd.core.errors import OutageKind, Unavailable
 from outboxd.core.outbox import BUCKETS, DeliveryMark, FailureMark
 from outboxd.core.settings import DatabaseSettings
-from outboxd.ports.outbox import MarkRefused, Purged, Survey
-from tests.relay.scene import Scene
+from outboxd.core.windows import EVERYTHING, Window
+from outboxd.ports.outbox import MarkRefused, Purged, ReadCutOff, Survey
+from tests.relay.scene import Scene, eventually
 
-EVERY_BUCKET = dict.fromkeys(range(BUCKETS), 0)
+EVERY_BUCKET = dict.fromkeys(range(BUCKETS), EVERYTHING)
 ME = UUID(int=1)
 
 
@@ -81,8 +83,8 @@ async def test_only_pending_rows_of_the_asked_buckets_are_read_in_order(
     scene.run("UPDATE outbox_events SET published_at = now() WHERE seq = %s", seqs[3])
     scene.run("UPDATE outbox_events SET dead_at = now() WHERE seq = %s", seqs[5])
 
-    page = await outbox.read(dict.fromkeys(range(0, BUCKETS, 2), 0), 1000, "", [])
-    others = await outbox.read(dict.fromkeys(range(1, BUCKETS, 2), 0), 1000, "", [])
+    page = await outbox.read(dict.fromkeys(range(0, BUCKETS, 2), EVERYTHING), 1000, "", [])
+    others = await outbox.read(dict.fromkeys(range(1, BUCKETS, 2), EVERYTHING), 1000, "", [])
 
     assert sorted([each.seq for each in (*page, *others)]) == [
         seq for seq in seqs if seq not in (seqs[3], seqs[5])
@@ -132,7 +134,42 @@ async def test_an_odd_row_does_not_spoil_the_read_of_its_neighbours(
     assert await read(outbox) == [good, odd, odder]
 
 
-async def test_the_index_serves_a_read_whatever_is_left_out(scene: Scene) -> None:
+async def test_a_window_begins_after_one_row_and_ends_with_another(
+    scene: Scene, outbox: PostgresOutbox
+) -> None:
+    seqs = scene.insert(["order-1"] * 6)
+    bucket = (await outbox.read(EVERY_BUCKET, 1, "", []))[0].bucket
+
+    page = await outbox.read({bucket: Window(seqs[1], seqs[4])}, 10, "", [])
+
+    assert [each.seq for each in page] == seqs[2:5]
+
+
+async def test_a_read_that_is_cut_off_says_so_and_keeps_its_connection(
+    scene: Scene, outbox: PostgresOutbox
+) -> None:
+    (seq,) = scene.insert(["order-1"])
+    assert await read(outbox) == [seq]
+    own = "SELECT pid FROM pg_stat_activity WHERE application_name = 'test'"
+    ((pid,),) = scene.ask(own)
+
+    async def cut_off() -> None:
+        with pytest.raises(ReadCutOff):
+            await read(outbox)
+
+    with scene.connection() as holder, holder.transaction():
+        holder.execute("LOCK TABLE outbox_events")
+        async with anyio.create_task_group() as reading:
+            reading.start_soon(cut_off)
+            await eventually(lambda: scene.ask(own + " AND wait_event_type = 'Lock'"))
+            scene.run("SELECT pg_cancel_backend(%s)", pid)
+
+    assert await read(outbox) == [seq]
+    assert scene.ask(own) == [(pid,)]
+
+
+@pytest.mark.parametrize("query", [outbox_module.READ, outbox_module.READ_WINDOWS])
+async def test_the_index_serves_a_read_whatever_is_left_out(scene: Scene, query: str) -> None:
     scene.run(
         "INSERT INTO outbox_events (event_type, aggregate_type, aggregate_id, payload)"
         " SELECT 'order.placed', 'order', (n %% 3000)::text, '1' FROM generate_series(1, 30000) n"
@@ -140,7 +177,8 @@ async def test_the_index_serves_a_read_whatever_is_left_out(scene: Scene) -> Non
     scene.run("ANALYZE outbox_events")
     parameters = {
         "buckets": array(EVERY_BUCKET),
-        "starts": array(EVERY_BUCKET.values()),
+        "after": array(window.after for window in EVERY_BUCKET.values()),
+        "up_to": array(window.up_to for window in EVERY_BUCKET.values()),
         "per_bucket": 20,
         "excluded_keys": array(list(range(5000))),
         "excluded_seqs": array(list(range(500))),
@@ -149,9 +187,9 @@ async def test_the_index_serves_a_read_whatever_is_left_out(scene: Scene) -> Non
     }
 
     with psycopg.connect(scene.dsn, cursor_factory=psycopg.ClientCursor) as connection:
-        query = "EXPLAIN " + outbox_module.READ.format(schema="outboxd")
+        explain = "EXPLAIN " + query.format(schema="outboxd")
         plan = "\n".join(
-            line for (line,) in connection.execute(query.encode(), parameters).fetchall()
+            line for (line,) in connection.execute(explain.encode(), parameters).fetchall()
         )
 
     assert "Index Scan using outbox_events_pending" in plan
@@ -364,7 +402,7 @@ async def test_a_read_begins_after_the_start_of_each_bucket(
 ) -> None:
     seqs = scene.insert([f"order-{n}" for n in range(200)])
     middle = seqs[100]
-    half = {bucket: middle if bucket % 2 else 0 for bucket in range(BUCKETS)}
+    half = {bucket: Window(middle) if bucket % 2 else EVERYTHING for bucket in range(BUCKETS)}
 
     page = await outbox.read(half, 1000, "", [])
 

@@ -1,10 +1,13 @@
 """Events that wait in large numbers, and must not be passed over again by each read."""
 
+from collections.abc import Mapping
+
 import anyio
 import pytest
 
 from outboxd.actors.relay import dispatch
-from outboxd.core import horizon
+from outboxd.core import horizon, windows
+from outboxd.core.windows import Window
 from tests.relay.scene import FakeDestination, Scene, eventually, quick
 
 WALL = 3000
@@ -18,10 +21,10 @@ def scene(database: str) -> Scene:
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every read is slow, and nothing needs more than a moment."""
-    monkeypatch.setattr(horizon, "SLOW_SECONDS", 0.0)
+    monkeypatch.setattr(windows, "SLOW_SECONDS", 0.0)
     monkeypatch.setattr(horizon, "GRACE_SECONDS", 0.2)
     monkeypatch.setattr(horizon, "SAMPLE_SECONDS", 0.02)
-    monkeypatch.setattr(horizon, "RESCAN_SECONDS", 3600.0)
+    monkeypatch.setattr(windows, "RESCAN_SECONDS", 3600.0)
 
 
 STONE = (
@@ -84,7 +87,7 @@ async def test_reads_begin_behind_a_blocked_aggregate_and_find_it_again_when_it_
 async def test_a_row_that_is_pending_again_behind_the_start_is_found_in_time(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(horizon, "RESCAN_SECONDS", 0.5)
+    monkeypatch.setattr(windows, "RESCAN_SECONDS", 0.5)
     queue = FakeDestination()
     (dead,) = scene.insert(neighbours(scene, 1))
     scene.run("UPDATE outbox_events SET dead_at = now() WHERE seq = %s", dead)
@@ -132,6 +135,72 @@ async def test_a_page_that_takes_too_long_is_asked_for_in_smaller_ones(scene: Sc
     behind = scene.insert([f"order-{n}" for n in range(100)])
 
     async with scene.relay(queue, quick(read_per_bucket=2)) as relay:
-        relay.outbox.largest_page = 8
+        relay.outbox.takes_too_long = lambda _, per_bucket: per_bucket > 8
         await eventually(lambda: sorted(queue.seqs) == behind)
         assert max(relay.outbox.page_sizes) > 8
+
+
+async def test_reads_that_passed_over_a_lane_look_there_again_as_soon_as_its_time_comes(
+    scene: Scene,
+) -> None:
+    queue = FakeDestination()
+    wall = scene.insert(["wall"] * WALL)
+    scene.run(
+        "UPDATE outbox_events SET next_attempt_at = now() + interval '2 s' WHERE seq = %s", wall[0]
+    )
+    bucket = bucket_of_wall(scene)
+    # It stays parked: as long as something is, reads do not begin at the first row by themselves.
+    scene.run(STONE, "stone")
+
+    async with scene.relay(queue) as relay:
+        await eventually(lambda: relay.outbox.starts.get(bucket, 0) >= wall[-1])
+        assert queue.seqs == []
+        await eventually(lambda: queue.seqs == wall)
+
+    assert queue.repeated == []
+
+
+async def test_a_wall_too_long_for_one_statement_is_passed_in_windows(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The read used to be cut off for ever, and with it those of all other buckets."""
+    monkeypatch.setattr(windows, "FIRST_WINDOW", 100)
+    monkeypatch.setattr(windows, "SMALLEST_WINDOW", 100)
+    queue = FakeDestination()
+    wall = build_wall(scene)
+    bucket = bucket_of_wall(scene)
+
+    def passes_too_many(asked: Mapping[int, Window], per_bucket: int) -> bool:
+        window = asked.get(bucket)
+        # Until the first event is known to wait, a page of the wall is found at once.
+        return window is not None and relay.outbox.reads > 1 and passed(window) > 500
+
+    def passed(window: Window) -> int:
+        return sum(1 for seq in wall if window.after < seq <= window.up_to)
+
+    async with scene.relay(queue) as relay:
+        relay.outbox.takes_too_long = passes_too_many
+        await eventually(lambda: relay.outbox.cut_off > 0)
+        behind = scene.insert(neighbours(scene, 50))
+        elsewhere = scene.insert([f"order-{n}" for n in range(100)])
+        await eventually(lambda: sorted(queue.seqs) == behind + elsewhere)
+        relay.outbox.takes_too_long = lambda *_: False
+        scene.run("UPDATE outbox_events SET next_attempt_at = NULL WHERE seq = %s", wall[0])
+
+
+async def test_a_bucket_that_cannot_be_read_keeps_no_other_one_waiting(scene: Scene) -> None:
+    queue = FakeDestination()
+    (stuck,) = scene.insert(["wall"])
+    bucket = bucket_of_wall(scene)
+
+    async with scene.relay(queue) as relay:
+        relay.outbox.takes_too_long = lambda asked, _: bucket in asked
+        others = scene.insert([f"order-{n}" for n in range(1000)])
+        with scene.connection() as connection:
+            rows = connection.execute(
+                "SELECT seq FROM outbox_events WHERE seq = ANY (%s) AND"
+                " hashtextextended(aggregate_type || chr(31) || aggregate_id, 0) & 63 <> %s",
+                (others, bucket),
+            ).fetchall()
+        await eventually(lambda: sorted(queue.seqs) == sorted(seq for (seq,) in rows))
+        assert stuck not in queue.seqs

@@ -21,7 +21,7 @@ class Holding:
         self.leaving = False
         self.lost = False
         self.start = 0
-        """All pending rows up to this one belong to parked lanes: see core.horizon."""
+        """All pending rows up to this one belong to parked lanes: see core.windows."""
         self.rescan_at = 0.0
         self.open = 0
         """How many of its events are between taken up and settled; it is given up only at 0, or

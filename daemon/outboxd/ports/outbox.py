@@ -9,11 +9,16 @@ import msgspec
 from outboxd.core.errors import OutboxdError
 from outboxd.core.horizon import Sample
 from outboxd.core.outbox import DeliveryMark, FailureMark, StoredEvent
+from outboxd.core.windows import Window
 
 
 class MarkRefused(OutboxdError):
     """The database answers, but refuses these marks, as for one row that is locked or has a trigger
     that fails: try fewer at a time to find it."""
+
+
+class ReadCutOff(OutboxdError):
+    """The database answers, but this read took longer than a statement may: ask for less."""
 
 
 class Renewal(msgspec.Struct, frozen=True):
@@ -65,14 +70,14 @@ class Outbox(Protocol):
 
     async def read(
         self,
-        starts: Mapping[int, int],
+        windows: Mapping[int, Window],
         per_bucket: int,
         excluded_keys: str,
         excluded_seqs: Collection[int],
     ) -> list[StoredEvent]:
-        """The first pending rows of each bucket in the order of `seq`, all from one snapshot; at
-        most `per_bucket`, and fewer when they are large. `starts` names the buckets, each with the
-        row after which to begin (0: with the first); `excluded_keys` is a list with commas."""
+        """The first pending rows in each bucket's window in the order of `seq`, all from one
+        snapshot; at most `per_bucket`, and fewer when they are large. `windows` names the buckets;
+        `excluded_keys` is a list with commas. Raises ReadCutOff."""
 
     async def sample(self) -> Sample:
         """Which transactions are open, and which row is the last."""

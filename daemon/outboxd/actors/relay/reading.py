@@ -1,22 +1,25 @@
 """Reads pending events of our buckets, as often as it pays."""
 
+import logging
 from collections import Counter
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 
 import anyio
 
 from outboxd.actors.relay.dispatch import Dispatch
 from outboxd.actors.relay.persistence import Persistence
+from outboxd.actors.relay.scan import Look, Scan
 from outboxd.actors.relay.surroundings import Memory, Surroundings
 from outboxd.core.errors import Unavailable
-from outboxd.core.holdings import Holding
-from outboxd.core.horizon import SLOW_SECONDS, Horizon, Pace, later_start
 from outboxd.core.outbox import StoredEvent
 from outboxd.core.settings import RelaySettings
+from outboxd.core.windows import SLOW_SECONDS
 from outboxd.pacing import pause
-from outboxd.ports.outbox import Outbox
+from outboxd.ports.outbox import Outbox, ReadCutOff
 from outboxd.ports.progress import Progress
 from outboxd.ports.relay_observer import Stage
+
+log = logging.getLogger(__name__)
 
 EVENTS_IN_MEMORY = 2_000
 PAYLOADS_IN_MEMORY = 64 * 1024 * 1024
@@ -52,8 +55,7 @@ class Reading:
         self._delay = settings.poll_min_seconds
         self._per_bucket = settings.read_per_bucket
         self._took = 0.0
-        self._horizon = Horizon()
-        self._pace = Pace(around.dice)
+        self._scan = Scan(memory, around)
         self._again = anyio.Event()
         self._stopped = False
 
@@ -76,66 +78,52 @@ class Reading:
             await pause(self._again, max(0.0, min(delay, until_expiry)))
 
     async def read(self) -> bool:
-        """Read one page of each bucket and start it; returns whether there is certainly more.
-        Raises Unavailable."""
+        """Read one page of each bucket and start it; returns whether there may well be more.
+        Raises Unavailable, or ReadCutOff."""
+        await self._scan.sample(self._outbox)
         now = self._clock()
         self._chains.expire(now)
-        ours = {each.bucket: each for each in self._holdings.readable(now, self._sending_seconds)}
-        if not ours:
+        ours = self._holdings.readable(now, self._sending_seconds)
+        look = self._scan.plan(ours)
+        if look is None:
             return False
-        if self._pace.wants_sample(now):
-            self._horizon.sampled(await self._outbox.sample(), now)
-        starts = self._starts(ours, now)
-        first_moving = self._chains.first_moving() if self._pace.slow else {}
         # What is in hand is named before the read, and left out by it: the answer of a read may
         # come after the settlement of a row that it saw pending.
-        page = await self._outbox.read(
-            starts,
-            self._per_bucket,
-            self._chains.excluded_keys(),
-            self._ledger.unsettled_seqs() + self._chains.excluded_seqs(),
-        )
-        self._told(ours.values(), now)
-        if self._pace.slow:
-            self._begin_later(ours, starts, page, first_moving)
+        try:
+            page = await self._outbox.read(
+                look.windows,
+                self._per_bucket,
+                self._chains.excluded_keys(),
+                self._ledger.unsettled_seqs() + self._chains.excluded_seqs(),
+            )
+        except ReadCutOff:
+            self._cut_off(look)
+            raise
+        self._told(look)
+        unseen = self._scan.read(look, page, len(ours))
         # A bucket that was lost meanwhile, even if it was won back, is not of this read.
-        return self._take_up(
-            [each for each in page if self._holdings.get(each.bucket) is ours[each.bucket]]
+        asked = {holding.bucket: holding for holding in look.holdings}
+        more = self._take_up(
+            [each for each in page if self._holdings.get(each.bucket) is asked[each.bucket]]
         )
+        return more or unseen
 
-    def _starts(self, ours: Mapping[int, Holding], now: float) -> dict[int, int]:
-        """After which row to look, in each bucket."""
-        for bucket, seq in self._chains.reopened().items():
-            if (holding := self._holdings.get(bucket)) is not None:
-                holding.start = min(holding.start, seq - 1)
-        self._pace.set_starts(ours.values(), now, walls=self._chains.parked > 0)
-        return {bucket: holding.start for bucket, holding in ours.items()}
-
-    def _told(self, holdings: Collection[Holding], began_at: float) -> None:
+    def _told(self, look: Look) -> None:
         now = self._clock()
-        self._took = now - began_at
+        self._took = now - look.began_at
         self._observer.took(Stage.READ, self._took)
         self._progress.last_receive_at = now
-        self._pace.read(holdings, self._took, now)
 
-    def _begin_later(
-        self,
-        ours: Mapping[int, Holding],
-        starts: Mapping[int, int],
-        page: Sequence[StoredEvent],
-        first_moving: Mapping[int, int],
-    ) -> None:
-        """What this read had to pass over the next one need not, unless it is unparked."""
-        first_returned: dict[int, int] = {}
-        for event in page:
-            first_returned.setdefault(event.bucket, event.seq)
-        for bucket, holding in ours.items():
-            holding.start = later_start(
-                starts[bucket],
-                self._horizon.seq,
-                first_returned.get(bucket),
-                first_moving.get(bucket),
-            )
+    def _cut_off(self, look: Look) -> None:
+        """Less of everything: fewer buckets, smaller windows and pages."""
+        self._told(look)
+        self._scan.cut_off(look)
+        self._per_bucket = self._settings.read_per_bucket
+        self._observer.database_failed("read")
+        log.warning(
+            "read cut off by the time limit of statements",
+            extra={"buckets": len(look.holdings), "seconds": round(self._took, 1)},
+        )
 
     def _take_up(self, page: Sequence[StoredEvent]) -> bool:
         """Start a page; returns whether the next read will find more, and chooses its size."""
@@ -160,11 +148,10 @@ class Reading:
             return self._settings.poll_min_seconds
         try:
             more = await self.read()
+        except ReadCutOff:
+            return self._settings.poll_max_seconds
         except Unavailable as error:
-            self._horizon.forget()
-            for holding in self._holdings:
-                holding.start = 0
-            # A page that is too large for the time limit of statements must not be asked for again.
+            self._scan.forget()
             self._per_bucket = self._settings.read_per_bucket
             return self._persistence.failed(error)
         self._persistence.worked()

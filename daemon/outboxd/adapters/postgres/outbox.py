@@ -10,7 +10,8 @@ from outboxd.core.clock import boottime
 from outboxd.core.errors import Unavailable
 from outboxd.core.horizon import Sample
 from outboxd.core.outbox import DeliveryMark, FailureMark, StoredEvent
-from outboxd.ports.outbox import MarkRefused
+from outboxd.core.windows import EVERYTHING, Window
+from outboxd.ports.outbox import MarkRefused, ReadCutOff
 
 READ_BYTES_PER_BUCKET = 256 * 1024
 """Beyond it a bucket's page ends, so that 64 pages of large events fit into memory."""
@@ -36,7 +37,8 @@ READ = """
                           THEN extract(epoch FROM e.next_attempt_at - clock_timestamp())::float8
                           ELSE 'infinity' END,
            e.delivered_to
-      FROM unnest(%(buckets)s::smallint[], %(starts)s::bigint[]) AS b(n, start)
+      FROM unnest(%(buckets)s::smallint[], %(after)s::bigint[], %(up_to)s::bigint[])
+           AS b(n, after, up_to)
      CROSS JOIN LATERAL (
         SELECT page.*, sum(page.size) OVER (ORDER BY page.seq) - page.size AS size_before
           FROM (
@@ -45,7 +47,7 @@ READ = """
               FROM {schema}.outbox_events o
              WHERE (hashtextextended(o.aggregate_type || chr(31) || o.aggregate_id, 0) & 63)
                    ::smallint = b.n
-               AND /* begin */ true
+               AND /* window */ true
                AND o.published_at IS NULL
                AND o.dead_at IS NULL
                AND hashtextextended(o.aggregate_type || chr(31) || o.aggregate_id, 0)
@@ -58,9 +60,9 @@ READ = """
      WHERE e.size_before < %(bytes)s
 """
 
-# A statement of its own: the planner takes a condition on the start for so selective that it sorts
-# a bucket of some hundred rows. Who begins later has far more, and gets the index's order.
-READ_LATER = READ.replace("/* begin */ true", "o.seq > b.start")
+# A statement of its own: the planner takes a condition on the window for so selective that it sorts
+# a bucket of some hundred rows. Who has windows has far more, and gets the index's order.
+READ_WINDOWS = READ.replace("/* window */ true", "o.seq > b.after AND o.seq <= b.up_to")
 
 # Not the sequence's last value, for which a relay would need one more privilege: the last row that
 # can be seen serves as well, since its number was taken before.
@@ -135,7 +137,7 @@ class PostgresOutbox:
         self._reading = sessions.session()
         self._marking = sessions.session()
         self._read = statement(READ, schema)
-        self._read_later = statement(READ_LATER, schema)
+        self._read_windows = statement(READ_WINDOWS, schema)
         self._sample = statement(SAMPLE, schema)
         self._published = statement(PUBLISHED if keep_published else DELETE_PUBLISHED, schema)
         self._still_pending = statement(STILL_PENDING, schema)
@@ -144,23 +146,28 @@ class PostgresOutbox:
 
     async def read(
         self,
-        starts: Mapping[int, int],
+        windows: Mapping[int, Window],
         per_bucket: int,
         excluded_keys: str,
         excluded_seqs: Collection[int],
     ) -> list[StoredEvent]:
-        rows = await self._reading.rows(
-            self._read_later if any(starts.values()) else self._read,
-            {
-                "buckets": array(starts),
-                "starts": array(starts.values()),
-                "per_bucket": per_bucket,
-                "excluded_keys": "{" + excluded_keys + "}",
-                "excluded_seqs": array(excluded_seqs),
-                "bytes": READ_BYTES_PER_BUCKET,
-                "now": boottime(),
-            },
-        )
+        whole = all(window == EVERYTHING for window in windows.values())
+        wanted: Parameters = {
+            "buckets": array(windows),
+            "after": array(window.after for window in windows.values()),
+            "up_to": array(window.up_to for window in windows.values()),
+            "per_bucket": per_bucket,
+            "excluded_keys": "{" + excluded_keys + "}",
+            "excluded_seqs": array(excluded_seqs),
+            "bytes": READ_BYTES_PER_BUCKET,
+            "now": boottime(),
+        }
+        try:
+            rows = await self._reading.rows(self._read if whole else self._read_windows, wanted)
+        except Unavailable as error:
+            if isinstance(error.__cause__, psycopg.errors.QueryCanceled):
+                raise ReadCutOff(str(error)) from error
+            raise
         rows.sort(key=_seq)
         return [StoredEvent(*row) for row in rows]
 
