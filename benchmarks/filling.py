@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import msgspec
 import psycopg
+from psycopg.rows import TupleRow
 
 from benchmarks.floor.client import sqs
 from benchmarks.workload import AGGREGATE_TYPE, EVENT_TYPE, Envelope, events, payloads
@@ -18,11 +19,16 @@ COPY = """
 def fill_outbox(dsn: str, count: int) -> None:
     """Commit events, and leave the table as a busy one is: vacuumed and with statistics."""
     with psycopg.connect(dsn, autocommit=True) as connection:
-        with connection.cursor() as cursor, cursor.copy(COPY) as copy:
-            for aggregate, payload in payloads(count):
-                body = msgspec.json.encode(payload).decode()
-                copy.write_row((EVENT_TYPE, AGGREGATE_TYPE, aggregate, body))
+        insert_events(connection, count)
         connection.execute("VACUUM ANALYZE outboxd.outbox_events")
+
+
+def insert_events(connection: psycopg.Connection[TupleRow], count: int) -> None:
+    """Events of many aggregates, in one statement."""
+    with connection.cursor() as cursor, cursor.copy(COPY) as copy:
+        for aggregate, payload in payloads(count):
+            body = msgspec.json.encode(payload).decode()
+            copy.write_row((EVENT_TYPE, AGGREGATE_TYPE, aggregate, body))
 
 
 def fill_queue(endpoint: str, queue: str, count: int) -> None:
