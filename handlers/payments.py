@@ -1,109 +1,223 @@
-"""Payments: what the gateway reports is stored, and marks the order as paid."""
+"""Payments: what the gateway reports is stored, pays its order, and starts what follows."""
 
+from collections.abc import Mapping
 from datetime import datetime
-from typing import Annotated
-from uuid import UUID, uuid4
+from enum import Enum
+from typing import assert_never
+from uuid import UUID
 
 import psycopg
-from msgspec import Meta, Struct
+from psycopg.rows import class_row
 
+from handlers.decisions import (
+    AlreadyPaid,
+    Bill,
+    GiveBack,
+    Mismatch,
+    Pay,
+    Payment,
+    Proceed,
+    Progress,
+    Settled,
+    Wait,
+    judge,
+    next_step,
+)
 from handlers.effects import record_effect
-from handlers.events import ORDER, PAYMENT_SUCCEEDED, Currency, PaymentSucceeded, TransactionId
-from outboxd import Event, NewEvent, Reject, publish
+from handlers.events import (
+    GENERATE_INVOICE_PDF,
+    PROCESS_PAYMENT,
+    GenerateInvoicePdf,
+    NotificationRequested,
+    PaymentSucceeded,
+    ProcessPayment,
+    order_event,
+)
+from handlers.orders import UnknownOrder
+from handlers.receipts import store_payment
+from handlers.refunds import owe_refund
+from handlers.webhooks import (
+    WINDOW_SECONDS,
+    GatewayPayment,
+    SignatureInvalid,
+    WebhookExpired,
+    WebhookMalformed,
+    WebhookRefused,
+    WebhookReplayed,
+    read_report,
+    verify,
+)
+from outboxd import Context, Event, NewJob, Reject, RetryLater, enqueue, publish
+
+__all__ = [
+    "GatewayPayment",
+    "Receipt",
+    "SignatureInvalid",
+    "UnknownOrder",
+    "WebhookExpired",
+    "WebhookMalformed",
+    "WebhookRefused",
+    "WebhookReplayed",
+    "mark_paid",
+    "process_payment",
+    "receive_webhook",
+    "record_payment",
+]
 
 MARK_PAID = "payment.mark_paid"
-"""This handler's name in the configuration."""
+PROCESS = "payment.process"
+"""These handlers' names in the configuration."""
 
-INSERT_PAYMENT = """
-    INSERT INTO shop.payments (id, event_id, order_id, transaction_id, amount_minor, currency)
-    VALUES (%(payment_id)s, %(event_id)s, %(order_id)s, %(transaction_id)s, %(amount)s,
-            %(currency)s)
-    ON CONFLICT (transaction_id) DO NOTHING
-    RETURNING id
+LONGEST_WAIT_SECONDS = 300.0
+
+# Only the order is locked: whoever changes it, and whoever else brings a payment, waits here.
+LOCK_BILL = """
+    SELECT orders.status, orders.total_minor, orders.currency, orders.paid_by, payments.currency
+      FROM shop.orders
+      LEFT JOIN shop.payments ON payments.id = %(payment_id)s
+     WHERE orders.id = %(order_id)s
+       FOR UPDATE OF orders
 """
 
-LOCK_ORDER = "SELECT status, total_minor FROM shop.orders WHERE id = %s FOR UPDATE"
+PAY_ORDER = """
+    UPDATE shop.orders
+       SET status = 'paid', paid_at = %(paid_at)s, paid_by = %(payment_id)s
+     WHERE id = %(order_id)s
+"""
 
-PAY_ORDER = "UPDATE shop.orders SET status = 'paid', paid_at = %s WHERE id = %s"
+LOCK_PROGRESS = """
+    SELECT payments.id AS payment_id, payments.amount_minor AS amount, payments.applied_at,
+           EXISTS (SELECT FROM shop.refunds WHERE payment_id = payments.id) AS refunded,
+           orders.id AS order_id, orders.customer_id, orders.total_minor AS total, orders.status,
+           orders.paid_by
+      FROM shop.payments
+      JOIN shop.orders ON orders.id = payments.order_id
+     WHERE payments.event_id = %s
+       FOR UPDATE OF payments
+"""
 
 APPLY_PAYMENT = "UPDATE shop.payments SET applied_at = clock_timestamp() WHERE id = %s"
 
 
-class GatewayPayment(Struct, frozen=True, kw_only=True):
-    """A successful payment as the gateway reports it, as often as it likes."""
+class Receipt(Enum):
+    """What a report was to us; both are a success."""
 
-    order_id: UUID
-    transaction_id: TransactionId
-    amount: Annotated[int, Meta(gt=0, le=10**12)]
-    currency: Currency
-    paid_at: Annotated[datetime, Meta(tz=True)]
+    NEW = "new"
+    DUPLICATE = "duplicate"
 
 
-class UnknownOrder(Exception):
-    """No such order (yet): tell the gateway to try again."""
+def receive_webhook(
+    connection: psycopg.Connection,
+    headers: Mapping[str, str],
+    body: bytes,
+    *,
+    secret: str,
+    now: datetime,
+    window: float = WINDOW_SECONDS,
+) -> Receipt:
+    """Store what the gateway reports, `payment.succeeded` and the job `process_payment` in one
+    transaction. A report that comes again is a success, and publishes nothing.
+
+    Raises `SignatureInvalid`, `WebhookExpired`, `WebhookMalformed` and `WebhookReplayed`, all of
+    them a `WebhookRefused`, and `UnknownOrder`; each leaves nothing behind. `body` is what came
+    over the wire, byte for byte: it is what was signed.
+    """
+    verify(headers, body, secret=secret, now=now, window=window)
+    report = read_report(body)
+    with connection.transaction():
+        event_id = store_payment(connection, report, report.event_id)
+        if event_id is None:
+            return Receipt.DUPLICATE
+        enqueue(connection, NewJob(PROCESS_PAYMENT, ProcessPayment(event_id=event_id)))
+        return Receipt.NEW
 
 
 def record_payment(connection: psycopg.Connection, payment: GatewayPayment) -> bool:
-    """Store the payment and publish `payment.succeeded` in one transaction.
+    """Store a payment that is known to be true, and publish `payment.succeeded` alone.
 
-    Returns whether it was new: a transaction that is told again is a success, and publishes
-    nothing. Raises `UnknownOrder`.
+    Returns whether it was new. Raises `UnknownOrder`, and `WebhookReplayed` for a transaction that
+    is known as something else.
     """
-    succeeded = PaymentSucceeded(
-        order_id=payment.order_id,
-        payment_id=uuid4(),
-        transaction_id=payment.transaction_id,
-        paid_amount=payment.amount,
-        paid_at=payment.paid_at,
-    )
-    event = NewEvent(
-        type=PAYMENT_SUCCEEDED,
-        aggregate_type=ORDER,
-        aggregate_id=str(payment.order_id),
-        payload=succeeded,
-    )
+    gateway_event_id = f"transaction:{payment.transaction_id}"
     with connection.transaction():
-        if not _insert(connection, payment, succeeded.payment_id, event.id):
-            return False
-        publish(connection, event)
-        return True
+        return store_payment(connection, payment, gateway_event_id) is not None
 
 
 def mark_paid(event: Event[PaymentSucceeded], tx: psycopg.Connection) -> None:
-    """Turn the order from pending to paid; anything that does not fit it needs a person."""
+    """Turn the order from pending to paid; a payment that it has no use for is to be given back."""
     payment = event.payload
-    status, total = _lock_order(tx, payment.order_id)
-    if status != "pending":
-        raise Reject(
-            f"order {payment.order_id} is {status}: give payment {payment.payment_id} back"
-        )
-    if payment.paid_amount != total:
-        raise Reject(f"order {payment.order_id} costs {total}, and {payment.paid_amount} was paid")
-    tx.execute(PAY_ORDER, (payment.paid_at, payment.order_id))
-    tx.execute(APPLY_PAYMENT, (payment.payment_id,))
+    bill, currency = _lock_bill(tx, payment)
+    match judge(bill, Payment(payment.payment_id, payment.paid_amount, currency)):
+        case Pay():
+            tx.execute(
+                PAY_ORDER,
+                {
+                    "paid_at": payment.paid_at,
+                    "payment_id": payment.payment_id,
+                    "order_id": payment.order_id,
+                },
+            )
+        case GiveBack(reason=reason):
+            owe_refund(tx, payment.payment_id, reason)
+        case AlreadyPaid():
+            return
+        case Mismatch(explanation=explanation):
+            raise Reject(
+                f"payment {payment.payment_id} does not fit order {payment.order_id}: {explanation}"
+            )
+        case verdict:
+            assert_never(verdict)
     record_effect(tx, event.id, MARK_PAID)
 
 
-def _insert(
-    connection: psycopg.Connection, payment: GatewayPayment, payment_id: UUID, event_id: UUID
-) -> bool:
-    parameters = {
-        "payment_id": payment_id,
-        "event_id": event_id,
-        "order_id": payment.order_id,
-        "transaction_id": payment.transaction_id,
-        "amount": payment.amount,
-        "currency": payment.currency,
-    }
-    try:
-        return connection.execute(INSERT_PAYMENT, parameters).fetchone() is not None
-    except psycopg.errors.ForeignKeyViolation as error:
-        raise UnknownOrder(f"there is no order {payment.order_id}") from error
+def process_payment(job: Event[ProcessPayment], tx: psycopg.Connection, context: Context) -> None:
+    """Start what follows from a payment, once `mark_paid` has found that it pays its order.
+
+    The two come on different queues, so this one may be too early; it waits its turn. If its turn
+    never comes it is dead-lettered with the reason, beside the payment that was not accepted.
+    """
+    progress = _lock_progress(tx, job.payload.event_id)
+    if progress is None:
+        raise _later(f"there is no payment of event {job.payload.event_id}", context)
+    match next_step(progress):
+        case Proceed():
+            tx.execute(APPLY_PAYMENT, (progress.payment_id,))
+            _start_what_follows(tx, progress.order_id, progress.customer_id)
+            record_effect(tx, job.id, PROCESS)
+        case Settled():
+            return
+        case Wait(explanation=explanation):
+            raise _later(explanation, context)
+        case step:
+            assert_never(step)
 
 
-def _lock_order(tx: psycopg.Connection, order_id: UUID) -> tuple[str, int]:
-    row = tx.execute(LOCK_ORDER, (order_id,)).fetchone()
+def _lock_bill(tx: psycopg.Connection, payment: PaymentSucceeded) -> tuple[Bill, str | None]:
+    """The order, and the currency of the payment. Raises `UnknownOrder`."""
+    parameters = {"payment_id": payment.payment_id, "order_id": payment.order_id}
+    row = tx.execute(LOCK_BILL, parameters).fetchone()
     if row is None:
         # Not a Reject: the order may be in a database that was just restored, or not replicated.
-        raise UnknownOrder(f"there is no order {order_id}")
-    return row[0], row[1]
+        raise UnknownOrder(f"there is no order {payment.order_id}")
+    *bill, currency = row
+    return Bill(*bill), currency
+
+
+def _lock_progress(tx: psycopg.Connection, event_id: UUID) -> Progress | None:
+    with tx.cursor(row_factory=class_row(Progress)) as cursor:
+        return cursor.execute(LOCK_PROGRESS, (event_id,)).fetchone()
+
+
+def _start_what_follows(tx: psycopg.Connection, order_id: UUID, customer_id: UUID) -> None:
+    enqueue(tx, NewJob(GENERATE_INVOICE_PDF, GenerateInvoicePdf(order_id=order_id)))
+    told = NotificationRequested(
+        channel="whatsapp", template="payment_success", customer_id=customer_id, order_id=order_id
+    )
+    publish(tx, order_event(told))
+
+
+def _later(reason: str, context: Context) -> RetryLater:
+    """With delays that grow like the daemon's own: what is waited for may be in an outage."""
+    # The exponent is bounded, as an operator may allow any number of attempts.
+    seconds = min(2.0 ** min(context.attempt - 1, 16), LONGEST_WAIT_SECONDS)
+    return RetryLater(reason, after_seconds=seconds)

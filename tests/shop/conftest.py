@@ -1,4 +1,4 @@
-"""A shop with nothing in it yet."""
+"""A shop with nothing sold yet: its catalogue is what the migrations bring."""
 
 from collections.abc import Iterator
 

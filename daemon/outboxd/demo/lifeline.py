@@ -19,13 +19,18 @@ HURRY_SECONDS = 1.5
 
 def main() -> None:
     """Become the command."""
-    # A thread, because it must not depend on an event loop that works.
-    threading.Thread(target=_end_with_standard_input, daemon=True).start()
+    end_with_standard_input()
     sys.argv = ["outboxd", *sys.argv[1:]]
     runpy.run_module("outboxd", run_name="__main__")
 
 
-def _end_with_standard_input() -> None:
+def end_with_standard_input() -> None:
+    """From now on this process ends when its standard input does."""
+    # A thread, because it must not depend on an event loop that works.
+    threading.Thread(target=_await_the_end, daemon=True).start()
+
+
+def _await_the_end() -> None:
     # Not through sys.stdin: its lock, held by a thread, aborts the interpreter when it exits.
     os.read(0, 1)
     os.kill(os.getpid(), signal.SIGTERM)

@@ -1,0 +1,53 @@
+"""Servers that the demo and tests bring along, each in a process of its own."""
+
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from outboxd.demo.errors import DemoError
+
+STOP_SECONDS = 5.0
+
+
+@contextmanager
+def neighbour(module: str, arguments: Sequence[str], log: Path) -> Iterator[str]:
+    """`python -m MODULE ARGUMENTS` while the block lasts; the first line that it printed.
+
+    The module has to end with its standard input (`lifeline.end_with_standard_input`), so that it
+    is gone when this process is, however that ended. Raises DemoError if it does not start.
+    """
+    with log.open("ab") as output:
+        process = subprocess.Popen(
+            [sys.executable, "-P", "-m", module, *arguments, "--stop-with-stdin"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=output,
+            text=True,
+            start_new_session=True,  # a Ctrl-C is for the demo, which stops the others in order
+        )
+    try:
+        yield _announced(process, module, log)
+    finally:
+        _stop(process)
+
+
+def _announced(process: subprocess.Popen[str], module: str, log: Path) -> str:
+    assert process.stdout is not None
+    line = process.stdout.readline().strip()
+    if not line:
+        raise DemoError(f"{module} did not start: {log.read_text(errors='replace')[-2000:]}")
+    return line
+
+
+def _stop(process: subprocess.Popen[str]) -> None:
+    process.terminate()
+    try:
+        process.wait(STOP_SECONDS)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+    for pipe in (process.stdin, process.stdout):
+        if pipe is not None:
+            pipe.close()

@@ -1,0 +1,142 @@
+"""What the gateway says, once it is known that the gateway says it, and recently.
+
+The header `Gateway-Signature: t=<Unix seconds>,v1=<hex>[,v1=<hex>]` signs `<t>.<body>` by
+HMAC-SHA256, as the large payment gateways do. While the secret is changed the gateway signs with
+both, so one good signature is enough.
+"""
+
+import hashlib
+import hmac
+import re
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Annotated, Literal, NamedTuple
+from uuid import UUID
+
+import msgspec
+from msgspec import Meta, Struct
+
+from handlers.events import VISIBLE, Currency, Paid, TransactionId
+
+SIGNATURE_HEADER = "Gateway-Signature"
+
+WINDOW_SECONDS = 300.0
+"""How old a webhook may be: what somebody has recorded cannot be sent again later than that."""
+
+FIELD = re.compile(r"(?P<name>t|v[0-9]{1,2})=(?P<value>[!-+\--~]{1,128})", re.ASCII)
+SECONDS = re.compile(r"[0-9]{1,12}", re.ASCII)
+
+
+class WebhookRefused(Exception):
+    """A webhook that is not believed; nothing of it is stored."""
+
+
+class SignatureInvalid(WebhookRefused):
+    """It was not signed with our secret, or not at all: forged, or the secrets differ."""
+
+
+class WebhookExpired(WebhookRefused):
+    """It was signed too long ago, or in the future: sent again by somebody, or a clock is wrong."""
+
+
+class WebhookMalformed(WebhookRefused):
+    """The gateway has signed something that is no report of a payment: it would not change."""
+
+
+class WebhookReplayed(WebhookRefused):
+    """It uses the id or the transaction of another report, which was believed before."""
+
+
+class GatewayPayment(Struct, frozen=True, kw_only=True):
+    """A successful payment as the gateway reports it, as often as it likes."""
+
+    order_id: UUID
+    transaction_id: TransactionId
+    amount: Paid
+    currency: Currency
+    paid_at: Annotated[datetime, Meta(tz=True)]
+
+
+class GatewayReport(GatewayPayment, frozen=True, kw_only=True):
+    """The body of a webhook; what else the gateway has in there is ignored.
+
+    But not its `type`: a payment that failed has the same fields, and is no payment.
+    """
+
+    type: Literal["payment.succeeded"]
+    event_id: Annotated[str, Meta(pattern=VISIBLE, max_length=255)]
+
+
+class Signature(NamedTuple):
+    """The header in parts; `time` as it was signed, to the digit."""
+
+    time: str
+    values: tuple[str, ...]
+
+
+def read_report(body: bytes) -> GatewayReport:
+    """What a verified body says. Raises `WebhookMalformed`."""
+    try:
+        return msgspec.json.decode(body, type=GatewayReport)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise WebhookMalformed(
+            f"the body is no payment.succeeded of the gateway: {error}"
+        ) from error
+
+
+def sign(secret: str, body: bytes, now: datetime) -> dict[str, str]:
+    """The header with which the gateway sends this body: for tests, and for one that is played."""
+    time = str(int(now.timestamp()))
+    return {SIGNATURE_HEADER: f"t={time},v1={_digest(secret, time, body)}"}
+
+
+def verify(
+    headers: Mapping[str, str],
+    body: bytes,
+    *,
+    secret: str,
+    now: datetime,
+    window: float = WINDOW_SECONDS,
+) -> None:
+    """Raises `SignatureInvalid` and `WebhookExpired`. `window` is in seconds, to both sides."""
+    if not secret:
+        # An HMAC under an empty key can be computed by everybody.
+        raise ValueError("the webhook secret is empty: set it to the one that the gateway shows")
+    signature = parse(_header(headers))
+    expected = _digest(secret, signature.time, body).encode()
+    # Every one of them, and each in constant time: how long it takes tells nothing.
+    matches = [hmac.compare_digest(expected, value.encode()) for value in signature.values]
+    if not any(matches):
+        raise SignatureInvalid("no signature fits the body: is this the secret of this endpoint?")
+    # After the signature, so that only the gateway learns what our clock says.
+    age = now.timestamp() - int(signature.time)
+    if abs(age) > window:
+        raise WebhookExpired(
+            f"the webhook was signed {age:.0f} s ago, and {window:.0f} s are allowed"
+        )
+
+
+def parse(header: str) -> Signature:
+    """One time and the signatures of version 1; other versions are passed over. Raises
+    `SignatureInvalid`."""
+    fields = [FIELD.fullmatch(field.strip()) for field in header.split(",")]
+    known = [(field["name"], field["value"]) for field in fields if field is not None]
+    times = [value for name, value in known if name == "t"]
+    values = tuple(value for name, value in known if name == "v1")
+    if len(known) != len(fields) or len(times) != 1 or not values:
+        raise SignatureInvalid(f"{SIGNATURE_HEADER} is not of the form t=<seconds>,v1=<hex>")
+    if SECONDS.fullmatch(times[0]) is None:
+        raise SignatureInvalid(f"the t of {SIGNATURE_HEADER} is no number of seconds")
+    return Signature(times[0], values)
+
+
+def _header(headers: Mapping[str, str]) -> str:
+    """The one header of that name, in whatever case. Raises `SignatureInvalid`."""
+    found = [value for name, value in headers.items() if name.lower() == SIGNATURE_HEADER.lower()]
+    if len(found) != 1:
+        raise SignatureInvalid(f"{len(found)} headers {SIGNATURE_HEADER} were sent, and one is due")
+    return found[0]
+
+
+def _digest(secret: str, time: str, body: bytes) -> str:
+    return hmac.new(secret.encode(), f"{time}.".encode() + body, hashlib.sha256).hexdigest()

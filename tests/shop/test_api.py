@@ -1,0 +1,346 @@
+"""The shop over HTTP: a real server, a real client, and a database that may be away."""
+
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from uuid import UUID, uuid4
+
+import httpx
+import psycopg
+import pytest
+import uvicorn
+from psycopg_pool import ConnectionPool
+from starlette.applications import Starlette
+
+from handlers.api import MOST_BODY_BYTES, create_app
+from handlers.orders import create_order
+from handlers.webhooks import sign
+from tests.shop.customers import (
+    COSTS,
+    SECRET,
+    a_checkout,
+    a_report,
+    number_of,
+    types_told,
+)
+
+NOWHERE = "postgresql://127.0.0.1:1/shop"
+"""Nothing listens on port 1."""
+
+CHECKOUT: dict[str, Any] = {
+    "customer_id": "8d7bb1a6-2c0e-4b4f-9f3a-1f0f0c9f5a11",
+    "currency": "SGD",
+    "lines": [
+        {"sku": "serum-30", "quantity": 2, "unit_price": 2450},
+        {"sku": "lip-balm", "quantity": 1, "unit_price": 450},
+    ],
+}
+
+
+class Server(uvicorn.Server):
+    """Tells when it listens."""
+
+    def __init__(self, app: Starlette) -> None:
+        config = uvicorn.Config(app, port=0, log_config=None, ws="none", lifespan="on")
+        super().__init__(config)
+        self.listening = threading.Event()
+
+    async def startup(self, sockets: Any = None) -> None:
+        await super().startup(sockets)
+        self.listening.set()
+
+    @property
+    def address(self) -> str:
+        port = self.servers[0].sockets[0].getsockname()[1]
+        return f"http://127.0.0.1:{port}"
+
+
+@contextmanager
+def served(app: Starlette) -> Iterator[httpx.Client]:
+    """A client of the application while the block lasts."""
+    server = Server(app)
+    thread = threading.Thread(target=server.run)
+    thread.start()
+    try:
+        assert server.listening.wait(30)
+        with httpx.Client(base_url=server.address, trust_env=False, timeout=30) as client:
+            yield client
+    finally:
+        server.should_exit = True
+        thread.join()
+
+
+@pytest.fixture
+def client(shop_database: str) -> Iterator[httpx.Client]:
+    with served(create_app(shop_database, webhook_secret=SECRET)) as client:
+        yield client
+
+
+def check_out(client: httpx.Client, key: str = "key-1", **changes: Any) -> httpx.Response:
+    headers = {"Idempotency-Key": key}
+    return client.post("/v1/checkout", json={**CHECKOUT, **changes}, headers=headers)
+
+
+def report(
+    client: httpx.Client, body: bytes, secret: str = SECRET, age: timedelta = timedelta()
+) -> httpx.Response:
+    headers = sign(secret, body, datetime.now(UTC) - age)
+    return client.post("/v1/webhooks/payment", content=body, headers=headers)
+
+
+def problem_of(response: httpx.Response) -> tuple[int, str]:
+    assert response.headers["content-type"] == "application/problem+json"
+    problem = response.json()
+    assert problem["status"] == response.status_code
+    return response.status_code, problem["type"]
+
+
+def test_an_order_is_made_and_paid(client: httpx.Client, shop: psycopg.Connection) -> None:
+    made = check_out(client)
+    assert (made.status_code, made.json()["total"]) == (201, COSTS)
+    order_id = UUID(made.json()["order_id"])
+
+    paid = report(client, a_report(order_id))
+
+    assert (paid.status_code, paid.json()) == (200, {"receipt": "new"})
+    assert types_told(shop) == ["order.created", "payment.succeeded", "process_payment"]
+    assert shop.execute("SELECT id, customer_id FROM shop.orders").fetchall() == [
+        (order_id, UUID(CHECKOUT["customer_id"]))
+    ]
+
+
+def test_a_repeated_checkout_gets_the_same_answer(
+    client: httpx.Client, shop: psycopg.Connection
+) -> None:
+    first, second = check_out(client), check_out(client)
+
+    assert (first.status_code, first.content) == (second.status_code, second.content)
+    assert types_told(shop) == ["order.created"]
+
+
+def test_a_webhook_that_is_sent_five_times_at_once_is_five_successes(
+    client: httpx.Client, shop: psycopg.Connection
+) -> None:
+    body = a_report(create_order(shop, a_checkout()))
+
+    with ThreadPoolExecutor(5) as gateways:
+        answers = list(gateways.map(lambda _: report(client, body), range(5)))
+
+    assert [answer.status_code for answer in answers] == [200] * 5
+    receipts = sorted(answer.json()["receipt"] for answer in answers)
+    assert receipts == ["duplicate"] * 4 + ["new"]
+    assert types_told(shop) == ["order.created", "payment.succeeded", "process_payment"]
+    assert number_of(shop, "payments") == 1
+
+
+def forged(client: httpx.Client, order_id: UUID) -> httpx.Response:
+    return report(client, a_report(order_id), secret="another secret")
+
+
+def unsigned(client: httpx.Client, order_id: UUID) -> httpx.Response:
+    return client.post("/v1/webhooks/payment", content=a_report(order_id))
+
+
+def changed_on_the_way(client: httpx.Client, order_id: UUID) -> httpx.Response:
+    headers = sign(SECRET, a_report(order_id), datetime.now(UTC))
+    body = a_report(order_id, amount=1)
+    return client.post("/v1/webhooks/payment", content=body, headers=headers)
+
+
+def expired(client: httpx.Client, order_id: UUID) -> httpx.Response:
+    return report(client, a_report(order_id), age=timedelta(minutes=6))
+
+
+def malformed(client: httpx.Client, order_id: UUID) -> httpx.Response:
+    return report(client, b"not json")
+
+
+def failed(client: httpx.Client, order_id: UUID) -> httpx.Response:
+    return report(client, a_report(order_id, type="payment.failed"))
+
+
+def too_large(client: httpx.Client, order_id: UUID) -> httpx.Response:
+    return report(client, a_report(order_id, note="x" * MOST_BODY_BYTES))
+
+
+def of_nobodys_order(client: httpx.Client, order_id: UUID) -> httpx.Response:
+    return report(client, a_report(uuid4()))
+
+
+@pytest.mark.parametrize(
+    ("send", "answer"),
+    [
+        (forged, (403, "/problems/signature-invalid")),
+        (unsigned, (403, "/problems/signature-invalid")),
+        (changed_on_the_way, (403, "/problems/signature-invalid")),
+        (expired, (400, "/problems/webhook-expired")),
+        (malformed, (400, "/problems/webhook-malformed")),
+        (failed, (400, "/problems/webhook-malformed")),
+        (too_large, (413, "/problems/body-too-large")),
+        (of_nobodys_order, (404, "/problems/unknown-order")),
+    ],
+)
+def test_a_webhook_that_is_refused_leaves_nothing(
+    client: httpx.Client,
+    shop: psycopg.Connection,
+    send: Callable[[httpx.Client, UUID], httpx.Response],
+    answer: tuple[int, str],
+) -> None:
+    order_id = create_order(shop, a_checkout())
+
+    assert problem_of(send(client, order_id)) == answer
+
+    assert number_of(shop, "payments") == 0
+    assert types_told(shop) == ["order.created"]
+
+
+def test_a_replayed_webhook_is_refused(client: httpx.Client, shop: psycopg.Connection) -> None:
+    order_id = create_order(shop, a_checkout())
+    report(client, a_report(order_id))
+
+    again = report(client, a_report(order_id, transaction_id="tx-2"))
+
+    assert problem_of(again) == (409, "/problems/webhook-replayed")
+    assert number_of(shop, "payments") == 1
+
+
+def test_a_body_without_an_announced_length_is_bounded_as_well(client: httpx.Client) -> None:
+    def endless() -> Iterator[bytes]:
+        for _ in range(MOST_BODY_BYTES // 1024 + 1):
+            yield b" " * 1024
+
+    answer = client.post("/v1/webhooks/payment", content=endless())
+
+    assert problem_of(answer) == (413, "/problems/body-too-large")
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"lines": []},
+        {"lines": [{"sku": "lip-balm", "quantity": 0, "unit_price": 450}]},
+        {"lines": [{"sku": "lip-balm", "quantity": 101, "unit_price": 450}]},
+        {"lines": [{"sku": "lip-balm", "quantity": -1, "unit_price": 450}]},
+        {"lines": [{"sku": "lip-balm", "quantity": 1, "unit_price": -450}]},
+        {"lines": [{"sku": "lip\0balm", "quantity": 1, "unit_price": 450}]},
+        {"lines": [{"sku": "lip-balm", "quantity": 1, "unit_price": 450}] * 101},
+        {"currency": "sgd"},
+        {"customer_id": "me"},
+        {"coupon": "X"},
+    ],
+)
+def test_a_checkout_that_makes_no_sense_is_refused(
+    client: httpx.Client, shop: psycopg.Connection, changes: dict[str, Any]
+) -> None:
+    assert problem_of(check_out(client, **changes)) == (422, "/problems/checkout-malformed")
+    assert number_of(shop, "orders") == 0
+
+
+@pytest.mark.parametrize("key", ["", "two words", "x" * 256])
+def test_a_key_that_makes_no_sense_is_refused(client: httpx.Client, key: str) -> None:
+    assert problem_of(check_out(client, key)) == (422, "/problems/checkout-malformed")
+
+
+def test_a_checkout_without_a_key_is_told_what_it_lacks(client: httpx.Client) -> None:
+    answer = client.post("/v1/checkout", json=CHECKOUT)
+
+    assert problem_of(answer) == (400, "/problems/key-missing")
+    assert "Idempotency-Key" in answer.json()["detail"]
+
+
+def test_a_key_that_belongs_to_another_checkout_is_refused(client: httpx.Client) -> None:
+    check_out(client)
+
+    answer = check_out(client, customer_id=str(uuid4()))
+
+    assert problem_of(answer) == (422, "/problems/key-reused")
+
+
+def test_a_customer_is_shown_the_new_prices(client: httpx.Client, shop: psycopg.Connection) -> None:
+    shop.execute("UPDATE shop.products SET price_minor = 500 WHERE sku = 'lip-balm'")
+
+    answer = check_out(client)
+
+    assert problem_of(answer) == (409, "/problems/price-changed")
+    assert answer.json()["prices"] == [{"sku": "lip-balm", "seen": 450, "current": 500}]
+    assert types_told(shop) == []
+
+
+def test_an_article_that_is_not_for_sale_is_named(client: httpx.Client) -> None:
+    answer = check_out(client, lines=[{"sku": "soap", "quantity": 1, "unit_price": 450}])
+
+    assert problem_of(answer) == (422, "/problems/unknown-product")
+    assert "soap" in answer.json()["detail"]
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status"),
+    [("GET", "/", 404), ("GET", "/v1/checkout", 405), ("PUT", "/v1/webhooks/payment", 405)],
+)
+def test_what_is_not_there_is_a_problem_as_well(
+    client: httpx.Client, method: str, path: str, status: int
+) -> None:
+    assert problem_of(client.request(method, path)) == (status, "about:blank")
+
+
+def test_the_shop_is_healthy(client: httpx.Client) -> None:
+    answer = client.get("/healthz")
+
+    assert (answer.status_code, answer.text) == (200, "ok\n")
+
+
+@pytest.fixture
+def stranded() -> Iterator[httpx.Client]:
+    """A client of a shop without a database, which does not wait long for one."""
+    pool: ConnectionPool[psycopg.Connection[Any]] = ConnectionPool(
+        NOWHERE,
+        connection_class=psycopg.Connection[Any],
+        min_size=0,
+        max_size=4,
+        timeout=0.2,
+        reconnect_timeout=0.1,
+        open=True,
+    )
+    with pool, served(create_app(pool, webhook_secret=SECRET)) as client:
+        yield client
+
+
+def test_while_the_database_is_away_everybody_is_asked_to_come_again(
+    stranded: httpx.Client,
+) -> None:
+    answers = [check_out(stranded), report(stranded, a_report(uuid4()))]
+
+    for answer in answers:
+        assert problem_of(answer) == (503, "/problems/database-away")
+        assert answer.headers["retry-after"] == "5"
+        assert "127.0.0.1" not in answer.text
+    assert problem_of(stranded.get("/healthz")) == (503, "/problems/database-away")
+
+
+def test_a_mistake_of_ours_is_answered_without_its_text(
+    client: httpx.Client, shop: psycopg.Connection
+) -> None:
+    shop.execute("DROP TABLE shop.products")
+
+    answer = check_out(client)
+
+    assert problem_of(answer) == (500, "about:blank")
+    assert "products" not in answer.text
+
+
+def test_a_pool_that_is_given_stays_open(shop_database: str) -> None:
+    with ConnectionPool(
+        shop_database, connection_class=psycopg.Connection[Any], min_size=1, open=True
+    ) as pool:
+        with served(create_app(pool, webhook_secret=SECRET)) as client:
+            assert check_out(client).status_code == 201
+        with pool.connection() as connection:
+            assert types_told(connection) == ["order.created"]
+
+
+def test_a_shop_without_a_secret_does_not_open() -> None:
+    with pytest.raises(ValueError, match="webhook_secret is empty"):
+        create_app(NOWHERE, webhook_secret="")
