@@ -145,7 +145,7 @@ def _checkout_of(key: str | None, body: bytes) -> Checkout:
         asked = msgspec.json.decode(body, type=CheckoutRequest)
         # Converted and not constructed: only what is decoded is held against its type.
         return msgspec.convert({**msgspec.structs.asdict(asked), "idempotency_key": key}, Checkout)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise Unacceptable(
             HTTPStatus.UNPROCESSABLE_ENTITY, "checkout-malformed", str(error)
         ) from error

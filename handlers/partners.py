@@ -6,6 +6,7 @@ answer was lost is simply made again.
 """
 
 import json
+import logging
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -25,13 +26,23 @@ LONGEST_ANSWER_BYTES = 65_536
 
 LONGEST_WORDS = 300
 
+STEPS = 3
+"""Of a call, each with a timeout of its own in httpx: connecting, sending, waiting."""
+
 TRY_AGAIN = frozenset({408, 409, 425, 429})
 """4xx that are about the moment and not about the request. 409 is what a service says while the
 first request of an idempotency key is still being worked on."""
 
 
+# A line for each request, which says less than the handler's own.
+logging.getLogger("httpx").setLevel(logging.WARNING)
+
+
 class PartnerOptions(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Where a partner's API is; `token` goes into `Authorization: Bearer`, and into no error."""
+    """Where a partner's API is; `token` goes into `Authorization: Bearer`, and into no error.
+
+    `timeout_seconds` is for each step of a call: connecting, sending, waiting for the answer.
+    """
 
     base_url: str
     timeout_seconds: Annotated[float, Meta(gt=0, le=600)] = 10.0
@@ -64,11 +75,13 @@ class Partner:
         Raises Reject when the partner will never take this, RetryLater when it has said how long
         to wait, and PartnerAway for everything else.
         """
-        seconds = min(self._seconds, seconds_left)
-        if seconds <= 0:
+        if seconds_left <= 0:
             raise PartnerAway(f"no time was left to call {self._name}")
+        # Connecting, sending and waiting have it each; all of them must end before the handler's
+        # time does, as a thread that is over it takes its whole process down.
+        step = min(self._seconds, seconds_left / STEPS)
         try:
-            status, retry_after, body = self._send(path, content, key, seconds)
+            status, retry_after, body = self._send(path, content, key, step)
         except httpx.RequestError as error:
             what = str(error) or type(error).__name__
             raise PartnerAway(f"{self._name} at {self._base} did not answer: {what}") from error
@@ -85,15 +98,15 @@ class Partner:
         self._client.close()
 
     def _send(
-        self, path: str, content: object, key: str, seconds: float
+        self, path: str, content: object, key: str, step: float
     ) -> tuple[int, str | None, bytes]:
-        deadline = time.monotonic() + seconds
+        deadline = time.monotonic() + STEPS * step
         with self._client.stream(
             "POST",
             f"{self._base}{path}",
             json=content,
             headers={"Idempotency-Key": quote(key, safe=":.-_")},  # headers are ASCII
-            timeout=seconds,
+            timeout=step,
         ) as response:
             body = b""
             for chunk in response.iter_bytes():

@@ -9,7 +9,7 @@ import hashlib
 import hmac
 import re
 from collections.abc import Mapping
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Annotated, Literal, NamedTuple
 from uuid import UUID
 
@@ -22,6 +22,9 @@ SIGNATURE_HEADER = "Gateway-Signature"
 
 WINDOW_SECONDS = 300.0
 """How old a webhook may be: what somebody has recorded cannot be sent again later than that."""
+
+EARLIEST = datetime(2000, 1, 1, tzinfo=UTC)
+"""No shop of today was paid before."""
 
 FIELD = re.compile(r"(?P<name>t|v[0-9]{1,2})=(?P<value>[!-+\--~]{1,128})", re.ASCII)
 SECONDS = re.compile(r"[0-9]{1,12}", re.ASCII)
@@ -74,14 +77,18 @@ class Signature(NamedTuple):
     values: tuple[str, ...]
 
 
-def read_report(body: bytes) -> GatewayReport:
-    """What a verified body says. Raises `WebhookMalformed`."""
+def read_report(body: bytes, *, latest: datetime) -> GatewayReport:
+    """What a verified body says; nobody has paid later than `latest`. Raises `WebhookMalformed`."""
     try:
-        return msgspec.json.decode(body, type=GatewayReport)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        report = msgspec.json.decode(body, type=GatewayReport)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise WebhookMalformed(
             f"the body is no payment.succeeded of the gateway: {error}"
         ) from error
+    if not EARLIEST <= report.paid_at <= latest:
+        # Sales are counted by this day, and invoices are filed under it.
+        raise WebhookMalformed(f"the payment was made at an impossible time, {report.paid_at}")
+    return report
 
 
 def sign(secret: str, body: bytes, now: datetime) -> dict[str, str]:

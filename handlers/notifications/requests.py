@@ -1,6 +1,5 @@
 """Notifications that other flows ask for, by channel and template."""
 
-from collections.abc import Mapping
 from typing import Any
 
 from handlers.events import NotificationRequested
@@ -20,27 +19,36 @@ from outboxd import Context, Event, Reject
 class RequestedNotification:
     """Sends what was asked for; a channel or template that does not exist is a dead letter.
 
-    `email` are the options of a transport, `whatsapp` and `push` those of a partner (`base_url`,
-    `timeout_seconds`, `token`); a channel without options is refused like an unknown one.
+    `transport` and what belongs to it (handlers/notifications/transports.py) are the e-mails'
+    options; `whatsapp_url` and `push_url` are the services'. A channel without its options is
+    refused like an unknown one. `timeout_seconds` is that of every channel.
     """
 
     def __init__(
         self,
         *,
         database_url: str,
-        email: Mapping[str, Any] | None = None,
-        whatsapp: Mapping[str, Any] | None = None,
-        push: Mapping[str, Any] | None = None,
+        whatsapp_url: str | None = None,
+        whatsapp_token: str | None = None,
+        push_url: str | None = None,
+        push_token: str | None = None,
+        timeout_seconds: float | str = 10.0,
+        **email: Any,
     ) -> None:
         self._channels: dict[str, Channel] = {}
-        if email is not None:
-            self._channels[EMAIL] = EmailChannel(email)
-        if whatsapp is not None:
-            self._channels[WHATSAPP] = MessageChannel("WhatsApp", whatsapp)
-        if push is not None:
-            self._channels[PUSH] = MessageChannel("push", push)
+        if email:
+            self._channels[EMAIL] = EmailChannel({**email, "timeout_seconds": timeout_seconds})
+        for name, url, token in (
+            (WHATSAPP, whatsapp_url, whatsapp_token),
+            (PUSH, push_url, push_token),
+        ):
+            if url is not None:
+                options = {"base_url": url, "token": token, "timeout_seconds": timeout_seconds}
+                self._channels[name] = MessageChannel(name, options)
         if not self._channels:
-            raise ValueError("no channel is configured: set `email`, `whatsapp` or `push`")
+            raise ValueError(
+                "no channel is configured: set `transport`, `whatsapp_url` or `push_url`"
+            )
         self._delivery = Delivery(database_url)
 
     def __call__(self, event: Event[NotificationRequested], context: Context) -> None:

@@ -1,13 +1,18 @@
 """E-mails by SMTP (RFC 5321)."""
 
 import smtplib
+import socket
 import ssl
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from email.message import EmailMessage
 
 from handlers.notifications.transports import MailAway, Smtp
 from outboxd import Reject
+
+LEAST_WAIT_SECONDS = 0.01
+"""For an answer when the time is over: 0 would mean not to wait at all, and another error."""
 
 
 class SmtpTransport:
@@ -17,6 +22,9 @@ class SmtpTransport:
     def __init__(self, options: Smtp) -> None:
         self._options = options
         self._tls = ssl.create_default_context() if options.starttls else None
+        # Asked for once: a slow name server would hold up each e-mail, and without any timeout.
+        name = socket.getfqdn()
+        self._name = name if "." in name else "[127.0.0.1]"
 
     def send(self, message: EmailMessage, *, sender: str, seconds_left: float) -> None:
         seconds = min(self._options.timeout_seconds, seconds_left)
@@ -36,7 +44,7 @@ class SmtpTransport:
     @contextmanager
     def _connected(self, seconds: float) -> Iterator[smtplib.SMTP]:
         options = self._options
-        smtp = smtplib.SMTP(options.host, options.port, timeout=seconds)
+        smtp = _Connection(options.host, options.port, self._name, seconds)
         try:
             if self._tls is not None:
                 smtp.starttls(context=self._tls)
@@ -59,6 +67,20 @@ class SmtpTransport:
     def _away(self, why: str) -> MailAway:
         where = f"{self._options.host}:{self._options.port}"
         return MailAway(f"the mail server at {where} did not take the e-mail: {why}")
+
+
+class _Connection(smtplib.SMTP):
+    """A conversation that is over in time: smtplib waits as long as this for each answer, and
+    there are eight of them."""
+
+    def __init__(self, host: str, port: int, name: str, seconds: float) -> None:
+        self._deadline = time.monotonic() + seconds
+        super().__init__(host, port, name, timeout=seconds)
+
+    def getreply(self) -> tuple[int, bytes]:
+        if self.sock is not None:
+            self.sock.settimeout(max(self._deadline - time.monotonic(), LEAST_WAIT_SECONDS))
+        return super().getreply()
 
 
 def _described(error: Exception) -> str:

@@ -70,6 +70,8 @@ class Maildir(
 
     sender: str
     mail_directory: str
+    timeout_seconds: Annotated[float, Meta(gt=0, le=600)] = 10.0
+    """Of no use here: it is there so that channels can share their options."""
 
 
 EmailOptions = Smtp | Ses | Maildir

@@ -239,6 +239,14 @@ def test_a_checkout_that_makes_no_sense_is_refused(
     assert number_of(shop, "orders") == 0
 
 
+def test_a_checkout_of_endless_depth_is_refused(client: httpx.Client) -> None:
+    deep = '{"lines": ' + "[" * 30_000 + "]" * 30_000 + "}"
+
+    answer = client.post("/v1/checkout", content=deep, headers={"Idempotency-Key": "key-1"})
+
+    assert problem_of(answer) == (422, "/problems/checkout-malformed")
+
+
 @pytest.mark.parametrize("key", ["", "two words", "x" * 256])
 def test_a_key_that_makes_no_sense_is_refused(client: httpx.Client, key: str) -> None:
     assert problem_of(check_out(client, key)) == (422, "/problems/checkout-malformed")

@@ -180,6 +180,32 @@ def test_a_server_that_is_too_slow_is_left(seconds_left: float, timeout: float) 
         send(smtp(address, timeout_seconds=timeout), seconds_left)
 
 
+class Hesitant(Accepting):
+    """A mail server that thinks before each answer, never for long."""
+
+    async def handle_MAIL(  # noqa: N802
+        self, server: Any, session: Any, envelope: Envelope, address: str, options: Any
+    ) -> str:
+        await asyncio.sleep(0.4)
+        envelope.mail_from = address
+        return "250 go on"
+
+    async def handle_RCPT(  # noqa: N802
+        self, server: Any, session: Any, envelope: Envelope, address: str, options: Any
+    ) -> str:
+        await asyncio.sleep(0.4)
+        envelope.rcpt_tos.append(address)
+        return "250 go on"
+
+
+def test_many_short_waits_are_not_longer_than_the_time_that_is_left() -> None:
+    server = Hesitant()
+    with mail_server(server) as address, pytest.raises(MailAway, match="timed out"):
+        send(smtp(address), seconds_left=0.6)
+
+    assert server.envelopes == []
+
+
 def test_nothing_is_sent_when_no_time_is_left() -> None:
     server = Accepting()
     with mail_server(server) as address, pytest.raises(MailAway, match="no time was left"):

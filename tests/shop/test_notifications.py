@@ -78,9 +78,11 @@ def notify(
 ) -> Iterator[RequestedNotification]:
     handler = RequestedNotification(
         database_url=shop_database,
-        email=smtp,
-        whatsapp={"base_url": partners.base_url(Service.WHATSAPP), "token": TOKEN},
-        push={"base_url": partners.base_url(Service.PUSH)},
+        whatsapp_url=partners.base_url(Service.WHATSAPP),
+        whatsapp_token=TOKEN,
+        push_url=partners.base_url(Service.PUSH),
+        timeout_seconds="5",
+        **smtp,
     )
     with closing(handler):
         yield handler
@@ -334,7 +336,7 @@ def test_a_name_that_nobody_knows_is_found_before_the_order_is_missed(
 def test_a_channel_that_is_not_configured_is_refused(
     shop: psycopg.Connection, shop_database: str, smtp: dict[str, Any]
 ) -> None:
-    with closing(RequestedNotification(database_url=shop_database, email=smtp)) as notify:
+    with closing(RequestedNotification(database_url=shop_database, **smtp)) as notify:
         outcome = handle(notify, a_request(an_order(shop), "push", "shipped"))
 
     assert isinstance(outcome, DeadLetter)
@@ -396,7 +398,7 @@ def test_what_a_service_refuses_is_told_in_its_words_and_without_the_token(
         outcome = handle(notify, a_request(an_order(shop), "whatsapp", "shipped"))
 
     assert outcome == DeadLetter(
-        error="Reject: the WhatsApp service refused this (403: *** may not write to this number)"
+        error="Reject: the whatsapp service refused this (403: *** may not write to this number)"
     )
 
 

@@ -5,10 +5,12 @@ import json
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 from datetime import UTC, datetime
 from pathlib import Path
+from threading import Thread
 from urllib.parse import urlsplit
 from uuid import uuid4
 
@@ -250,6 +252,29 @@ def test_retry_after_is_seconds_or_a_date(header: str | None, seconds: float | N
 def test_a_partner_that_is_too_slow_is_left(partners: Partners, courier: Partner) -> None:
     with partners.fault(Fault(delay_seconds=3000)), pytest.raises(PartnerAway, match="timed out"):
         pick_up(courier, a_key(), seconds_left=0.2)
+
+
+def test_an_answer_that_trickles_in_is_not_waited_for() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def trickle() -> None:
+            connection, _ = server.accept()
+            with connection, suppress(OSError):
+                connection.recv(65536)
+                connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 60000\r\n\r\n")
+                while True:
+                    connection.sendall(b"x")
+                    time.sleep(0.01)
+
+        thread = Thread(target=trickle)
+        thread.start()
+        options = PartnerOptions(base_url=f"http://127.0.0.1:{server.getsockname()[1]}")
+        with (
+            closing(Partner("it", options)) as partner,
+            pytest.raises(PartnerAway, match="not complete in time"),
+        ):
+            pick_up(partner, a_key(), seconds_left=0.3)
+        thread.join()
 
 
 def test_nobody_is_called_when_no_time_is_left(partners: Partners, courier: Partner) -> None:

@@ -194,6 +194,16 @@ def test_a_payment_whose_order_is_not_there_yet_is_tried_again(
     assert type(run(mark_paid, a_success(uuid4()), tx=shop, attempt=attempt)) is expected
 
 
+def test_a_payment_that_is_not_stored_yet_cannot_go_back_yet(shop: psycopg.Connection) -> None:
+    order_id = create_order(shop, a_checkout())
+    cancel_order(shop, order_id, "changed my mind")
+
+    assert isinstance(run(mark_paid, a_success(order_id), tx=shop), Retry)
+
+    assert types_told(shop) == ["order.created", "order.cancelled"]
+    assert effects(shop) == []
+
+
 def test_of_two_payments_that_arrive_together_one_pays_and_the_other_goes_back(
     shop: psycopg.Connection, shop_database: str
 ) -> None:

@@ -14,6 +14,8 @@ from outboxd.demo.partners.hangup import HangupProtocol
 
 STOP_SECONDS = 1
 
+IDLE_SECONDS = 60
+
 
 def run(host: str, port: int) -> int:
     """Print the address and serve until SIGINT or SIGTERM; returns the exit code."""
@@ -35,6 +37,8 @@ async def _serve(host: str, listening: socket.socket) -> None:
         lifespan="off",
         log_config=None,
         access_log=False,
+        # Longer than clients keep idle connections, or some requests would meet the end of one.
+        timeout_keep_alive=IDLE_SECONDS,
         timeout_graceful_shutdown=STOP_SECONDS,
     )
     server = _Server(config)
