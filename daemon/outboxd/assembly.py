@@ -72,6 +72,7 @@ async def assembled_relay(
     from outboxd.adapters.postgres.outbox import PostgresOutbox
     from outboxd.adapters.postgres.sessions import Sessions
     from outboxd.adapters.postgres.upkeep import PostgresUpkeep
+    from outboxd.adapters.postgres.wake_ups import PostgresWakeUps
 
     settings = welcome.settings
     assert settings.relay is not None
@@ -80,6 +81,10 @@ async def assembled_relay(
     registry = CollectorRegistry()
     progress = Progress()
     sessions = Sessions(settings.database, "outboxd relay")
+    direct = settings.database.direct_url or settings.database.url
+    listeners = Sessions(
+        msgspec.structs.replace(settings.database, url=direct), "outboxd relay listener"
+    )
     destinations = relay_destinations(settings) if destinations is None else destinations
     relay = Relay(
         mailbox,
@@ -92,6 +97,7 @@ async def assembled_relay(
         destinations=destinations,
         observer=RelayMetrics(registry, destinations),
         progress=progress,
+        wake_ups=PostgresWakeUps(sessions, listeners, schema) if settings.relay.wake_up else None,
     )
     try:
         yield Assembled(_on_known_tables(relay, settings.database), progress, _snapshots(registry))
