@@ -1,6 +1,7 @@
 """The whole daemon behind PgBouncer in transaction mode: nothing may rest on a session."""
 
 import json
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,6 +14,7 @@ from outboxd import NewEvent, publish
 from outboxd.adapters.configuration import load_settings
 from outboxd.cli.main import main
 from outboxd.demo.postgres import EmbeddedPostgres, embedded_postgres
+from outboxd.resources import project_directory
 from tests.system.pgbouncer import PgBouncer, pgbouncer
 from tests.system.scene import HANDLER, Scene, eventually, handler
 
@@ -123,7 +125,8 @@ def test_restarts_of_the_pooler_and_of_the_database_behind_it_cost_nothing(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     with (
-        pooled_scene(server, aws_endpoint, tmp_path, monkeypatch) as (scene, pooler),
+        # Twelve and more want a server at once: they wait for one of four.
+        pooled_scene(server, aws_endpoint, tmp_path, monkeypatch, documented()) as (scene, pooler),
         scene.daemon(),
     ):
         scene.publish_pooled(100)
@@ -147,6 +150,13 @@ def test_restarts_of_the_pooler_and_of_the_database_behind_it_cost_nothing(
         assert row is not None
         assert row[0] == row[1] == len(scene.published) >= 300
         assert row[2] == 0
+
+
+def documented() -> str:
+    """PgBouncer's settings as docs/operations.md has them, but for the size of the pool."""
+    page = (project_directory() / "docs" / "operations.md").read_text()
+    (block,) = re.findall(r"```ini\n\[pgbouncer\]\n(.*?)```", page, re.S)
+    return re.sub(r"default_pool_size = \d+\n", "", block)
 
 
 def publish_when_it_is_back(scene: Pooled, count: int) -> None:
