@@ -150,7 +150,7 @@ def _latency(somewhere: Grounds, *, wake_up: bool) -> None:
     delays.sort()
     print(
         f"wake_up = {str(wake_up).lower()}: commit to queue p50 {delays[10] * 1000:.1f} ms, "
-        f"p99 (the longest of 20) {delays[-1] * 1000:.1f} ms; "
+        f"longest of 20 {delays[-1] * 1000:.1f} ms; "
         f"idle: {transactions:.1f} transactions a second"
     )
 
