@@ -204,11 +204,13 @@ class Scene:
                     found.append({**told, "body": message["Body"]})
         return found
 
-    def attempts(self) -> int:
-        """All failed attempts that are on record."""
+    def attempts(self, without: str = "") -> int:
+        """All failed attempts that are on record, but for those of the handler `without`."""
         with self.database() as connection:
             row = connection.execute(
                 "SELECT coalesce(sum(attempts), 0) FROM outboxd.handler_failures"
+                " WHERE handler <> %s",
+                [without],
             ).fetchone()
         assert row is not None
         return int(row[0])

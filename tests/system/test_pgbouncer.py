@@ -142,7 +142,9 @@ def test_restarts_of_the_pooler_and_of_the_database_behind_it_cost_nothing(
         for name in HANDLERS:
             assert sorted(scene.effects(name)) == scene.expected(name)
         assert scene.letters() == []
-        assert scene.attempts() == 0
+        # A handler that connects by itself and cannot has failed, as far as anybody can tell: the
+        # pooler may be back when the daemon looks for its mark.
+        assert scene.attempts(without="in_own") == 0
         with scene.database() as connection:
             row = connection.execute(
                 "SELECT count(*), count(published_at), sum(attempts) FROM outboxd.outbox_events"
