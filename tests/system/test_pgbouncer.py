@@ -24,7 +24,9 @@ pytestmark = [pytest.mark.packages, pytest.mark.timeout(180)]
 HANDLERS = {"in_thread": "single", "in_loop": "single", "in_own": "single", "in_batch": "many"}
 
 TABLES = """
-    CREATE TABLE public.effects (event_id uuid, handler text);
+    CREATE TABLE public.effects (
+        seq bigint GENERATED ALWAYS AS IDENTITY, event_id uuid, handler text
+    );
     CREATE TABLE public.limits (moment text, name text, setting text);
 """
 
