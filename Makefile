@@ -37,7 +37,7 @@ test: $(STAMP) ## all tests that need neither root nor system packages
 	$(BIN)/pytest -n $(WORKERS) $(ARGS)
 	$(BIN)/pytest -m system -n 2 $(ARGS)
 
-test-system: $(STAMP) ## the tests that use Debian packages (promtool), installing them as root
+test-system: $(STAMP) ## the tests that use Debian packages (promtool, PgBouncer), installing them as root
 	tests/system/install-packages
 	$(BIN)/pytest -m packages $(ARGS)
 

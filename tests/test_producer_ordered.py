@@ -1,6 +1,7 @@
 """Writers that do not take turns by themselves: ordered=True makes them."""
 
 import threading
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -51,6 +52,12 @@ def waits(dsn: str, writer: Writer) -> bool:
         if rows(dsn, WAITING) == [(1,)]:
             return True
     return False
+
+
+def until(fact: Callable[[], bool]) -> None:
+    end = time.monotonic() + 20
+    while not fact():
+        assert time.monotonic() < end, "never became true"
 
 
 @pytest.mark.parametrize("second", [one, of_many, by_sql])
@@ -115,32 +122,61 @@ def test_a_rollback_lets_the_next_writer_in(database: str) -> None:
     assert payloads(database) == [2]
 
 
-def test_lists_in_opposite_orders_do_not_deadlock(database: str) -> None:
-    """Each publishes to the same aggregates; the locks are taken in an order of their own."""
-    aggregates = [f"o-{number}" for number in range(20)]
-    failures: list[Exception] = []
+LOCKS = """
+    SELECT pid, granted, (classid::bigint << 32) | objid::bigint
+      FROM pg_locks
+     WHERE locktype = 'advisory' AND objsubid = 1
+       AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
+"""
 
-    def publish_in(order: list[str]) -> None:
-        try:
-            with psycopg.connect(database) as connection:
-                for _ in range(20):
-                    events = [an_event(1, aggregate_id=aggregate) for aggregate in order]
-                    publish_many(connection, events, ordered=True)
-                    connection.commit()
-        except psycopg.Error as error:
-            failures.append(error)
 
-    threads = [
-        threading.Thread(target=publish_in, args=(order,))
+def by_key(dsn: str, aggregates: list[str]) -> list[tuple[str, int]]:
+    """Aggregates with their keys, in the order of the keys."""
+    keys = "SELECT id, hashtextextended('order' || chr(31) || id, 0) FROM unnest(%s::text[]) AS id"
+    return sorted(rows(dsn, keys, aggregates), key=lambda pair: pair[1])
+
+
+def waiting_for(dsn: str) -> dict[int, int]:
+    """Sessions that wait for an advisory lock, and the key that each waits for."""
+    return {pid: key for pid, granted, key in rows(dsn, LOCKS) if not granted}
+
+
+@pytest.mark.parametrize("middle", range(1, 7))
+def test_lists_in_opposite_orders_take_their_locks_in_one(database: str, middle: int) -> None:
+    """A third session has a key in the middle. Both writers come as far as that, and neither has
+    taken a key behind it, which is what a deadlock would need."""
+    ordered = by_key(database, [f"o-{number}" for number in range(8)])
+    aggregates = [aggregate for aggregate, _ in ordered]
+    locked_key = ordered[middle][1]
+
+    def publish_in(order: list[str]) -> Publish:
+        def publish(connection: psycopg.Connection[Any], event: NewEvent, ordered: bool) -> None:
+            events = [an_event(1, aggregate_id=aggregate) for aggregate in order]
+            publish_many(connection, events, ordered=ordered)
+
+        return publish
+
+    writers = [
+        Writer(database, publish_in(order), an_event(1), ordered=True)
         for order in (aggregates, aggregates[::-1])
     ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(30)
+    with psycopg.connect(database) as third:
+        third.execute("SELECT pg_advisory_xact_lock(%s)", [locked_key])
+        for writer in writers:
+            writer.thread.start()
+        until(lambda: len(waiting_for(database)) == 2)
+        firsts = {key for _, granted, key in rows(database, LOCKS) if granted}
+        waited_for = waiting_for(database)
 
-    assert failures == []
-    assert len(payloads(database)) == 2 * 20 * 20
+    # One has all before the key in the middle, which it waits for; the other waits for the first.
+    before = {key for _, key in ordered[:middle]}
+    assert firsts == before | {locked_key}
+    assert sorted(waited_for.values()) == sorted([ordered[0][1], locked_key])
+    # Whoever has the first key goes through; the other one only after its commit.
+    until(lambda: not all(writer.thread.is_alive() for writer in writers))
+    for writer in sorted(writers, key=lambda writer: writer.thread.is_alive()):
+        writer.commit()
+    assert len(payloads(database)) == 16
 
 
 @pytest.mark.parametrize("publish", [one, of_many, by_sql])

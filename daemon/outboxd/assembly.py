@@ -66,20 +66,24 @@ async def assembled_relay(
 ) -> AsyncIterator[Assembled]:
     """The relay, with the destinations of its settings unless it is given others of these names."""
     from outboxd.actors.relay import Relay
+    from outboxd.adapters.conninfo import database_of
     from outboxd.adapters.destinations import relay_destinations
     from outboxd.adapters.metrics.relay import RelayMetrics
     from outboxd.adapters.postgres.buckets import PostgresBuckets
     from outboxd.adapters.postgres.outbox import PostgresOutbox
     from outboxd.adapters.postgres.sessions import Sessions
     from outboxd.adapters.postgres.upkeep import PostgresUpkeep
+    from outboxd.adapters.postgres.wake_ups import PostgresWakeUps
 
     settings = welcome.settings
     assert settings.relay is not None
-    assert settings.database is not None
-    schema = settings.database.schema
+    database = database_of(settings)
+    schema = database.schema
     registry = CollectorRegistry()
     progress = Progress()
-    sessions = Sessions(settings.database, "outboxd relay")
+    sessions = Sessions(database, "outboxd relay")
+    direct = msgspec.structs.replace(database, url=database.direct_url or database.url)
+    listeners = Sessions(direct, "outboxd relay listener")
     destinations = relay_destinations(settings) if destinations is None else destinations
     relay = Relay(
         mailbox,
@@ -92,9 +96,10 @@ async def assembled_relay(
         destinations=destinations,
         observer=RelayMetrics(registry, destinations),
         progress=progress,
+        wake_ups=PostgresWakeUps(sessions, listeners, schema) if settings.relay.wake_up else None,
     )
     try:
-        yield Assembled(_on_known_tables(relay, settings.database), progress, _snapshots(registry))
+        yield Assembled(_on_known_tables(relay, database), progress, _snapshots(registry))
     finally:
         await sessions.close()
 
@@ -103,6 +108,7 @@ async def assembled_relay(
 async def _consumer(slot: Slot, welcome: Welcome, mailbox: Mailbox) -> AsyncIterator[Assembled]:
     from outboxd.actors.consumer import Consumer
     from outboxd.actors.consumer.timing import Timing
+    from outboxd.adapters.conninfo import database_of
     from outboxd.adapters.handlers import Runner, extend_import_path, load_handlers
     from outboxd.adapters.known_suspects import KnownSuspects
     from outboxd.adapters.metrics.consumer import ConsumerMetrics
@@ -123,7 +129,7 @@ async def _consumer(slot: Slot, welcome: Welcome, mailbox: Mailbox) -> AsyncIter
         database = publisher = None
         if settings.database is not None:
             database = await stack.enter_async_context(
-                consumer_database(settings.database, f"outboxd {slot.name}", slot.queue)
+                consumer_database(database_of(settings), f"outboxd {slot.name}", slot.queue)
             )
             publisher = partial(publish, schema=settings.database.schema)
         runner = await stack.enter_async_context(

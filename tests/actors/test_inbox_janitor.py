@@ -12,6 +12,7 @@ from outboxd.actors.inbox_janitor import (
     POLLED_WITHIN_SECONDS,
     ROWS_PER_STEP,
     SECONDS_PER_DAY,
+    SUSPECTS_KEPT_SECONDS,
     InboxJanitor,
 )
 from outboxd.adapters.metrics.inbox import InboxMetrics
@@ -30,6 +31,7 @@ class FakeUpkeep:
         self.marks = [NOW - age * SECONDS_PER_DAY for age in marks]
         self.failures = [ROWS_PER_STEP, 3, 0]
         self.suspects = [0]
+        self.suspects_asked: list[tuple[float, int]] = []
         self.known = [Polled("orders", NOW, 18 * SECONDS_PER_DAY)]
         self.told: list[tuple[str, float | None]] = []
         self.forgotten: list[float] = []
@@ -52,6 +54,7 @@ class FakeUpkeep:
         return None if self.busy else self.failures.pop(0)
 
     async def purge_suspects(self, older_than_seconds: float, limit: int) -> int:
+        self.suspects_asked.append((older_than_seconds, limit))
         return self.suspects.pop(0)
 
     async def forget_gaps(self, before: float) -> None:
@@ -137,6 +140,21 @@ async def test_a_round_deletes_what_is_old_enough_and_counts_it() -> None:
     assert scene.metric("outboxd_inbox_purged_total", table="suspects") == 0
     assert scene.metric("outboxd_inbox_kept_seconds") == 28 * SECONDS_PER_DAY
     assert upkeep.forgotten == [NOW - 28 * SECONDS_PER_DAY]
+
+
+@pytest.mark.parametrize("polled", [True, False])
+async def test_a_round_takes_as_many_steps_as_there_are_old_suspects(polled: bool) -> None:
+    """Whether this queue is polled or not: what SQS has deleted cannot come back."""
+    upkeep = FakeUpkeep()
+    upkeep.suspects = [ROWS_PER_STEP, 3, 0]
+    scene = Scene(upkeep)
+    scene.received = scene.now if polled else None
+    await scene.janitor.beat()
+
+    await scene.janitor.clean()
+
+    assert upkeep.suspects_asked == [(SUSPECTS_KEPT_SECONDS, ROWS_PER_STEP)] * 3
+    assert scene.metric("outboxd_inbox_purged_total", table="suspects") == ROWS_PER_STEP + 3
 
 
 async def test_the_next_round_goes_on_where_the_last_one_ended() -> None:

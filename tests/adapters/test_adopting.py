@@ -18,6 +18,7 @@ from outboxd.adapters.postgres.outbox import READ, PostgresOutbox
 from outboxd.adapters.postgres.sessions import Sessions
 from outboxd.core.outbox import BUCKETS
 from outboxd.core.settings import DatabaseSettings
+from outboxd.core.windows import EVERYTHING, LAST_SEQ
 from outboxd.demo.postgres_binaries import find_binaries
 from outboxd.resources import project_directory
 from tests.producer_scene import an_event, rows
@@ -220,7 +221,8 @@ def check_that_the_relays_read_uses_the_index(dsn: str) -> None:
     query = READ.format(schema="outboxd")
     parameters = {
         "buckets": [1, 2],
-        "starts": [0, 0],
+        "after": [0, 0],
+        "up_to": [LAST_SEQ, LAST_SEQ],
         "per_bucket": 20,
         "excluded_keys": [],
         "excluded_seqs": [],
@@ -240,7 +242,8 @@ async def check_that_the_relay_reads_and_marks(dsn: str, sessions: Sessions) -> 
         for (seq,) in rows(dsn, "SELECT seq FROM outboxd.outbox_events WHERE published_at IS NULL")
     }
     found = [
-        event.seq for event in await outbox.read(dict.fromkeys(range(BUCKETS), 0), 10_000, "", [])
+        event.seq
+        for event in await outbox.read(dict.fromkeys(range(BUCKETS), EVERYTHING), 10_000, "", [])
     ]
     assert found == sorted(pending)
 

@@ -85,6 +85,9 @@ DAEMONS_WORK = [
     "INSERT INTO outbox_relays (id, host, pid) VALUES (gen_random_uuid(), 'h', 1) "
     "ON CONFLICT (id) DO UPDATE SET seen = clock_timestamp()",
     "DELETE FROM outbox_relays WHERE seen < clock_timestamp()",
+    "INSERT INTO outbox_sleepers (relay, asleep_until) VALUES (gen_random_uuid(), now()) "
+    "ON CONFLICT (relay) DO UPDATE SET asleep_until = excluded.asleep_until",
+    "DELETE FROM outbox_sleepers WHERE asleep_until < clock_timestamp()",
     "SELECT * FROM outbox_events",
     "UPDATE outbox_events SET published_at = now(), last_error = NULL WHERE seq = 1",
     "UPDATE outbox_events SET attempts = 1, next_attempt_at = now(), last_error = 'e', "

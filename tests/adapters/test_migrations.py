@@ -23,6 +23,7 @@ NAMES = [
     "0004_suspects_deaths",
     "0005_publish_checks",
     "0006_operating",
+    "0007_wake_up",
 ]
 TABLES = {
     "outbox_events",
@@ -32,6 +33,7 @@ TABLES = {
     "handler_failures",
     "suspects",
     "outbox_audit",
+    "outbox_sleepers",
     "inbox_polls",
     "inbox_gaps",
 }

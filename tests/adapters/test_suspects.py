@@ -9,10 +9,10 @@ import psycopg
 import pytest
 
 from outboxd.adapters.known_suspects import REMEMBERED, KnownSuspects
+from outboxd.adapters.postgres.inbox_upkeep import PostgresInboxUpkeep
 from outboxd.adapters.postgres.pools import AsyncConnections, Database
 from outboxd.adapters.postgres.sessions import Sessions
 from outboxd.adapters.postgres.suspects import PostgresSuspects
-from outboxd.adapters.postgres.upkeep import PostgresUpkeep
 from outboxd.channels.protocol import Suspect
 from outboxd.core.errors import OutageKind, Unavailable
 from outboxd.core.messages import ReceivedMessage
@@ -222,9 +222,9 @@ async def test_old_suspects_are_purged_step_by_step(database: str, process: Proc
         )
     await process().record(died("m-4"))
     sessions = Sessions(DatabaseSettings(url=database), "test")
-    upkeep = PostgresUpkeep(sessions, "outboxd")
+    upkeep = PostgresInboxUpkeep(sessions, "outboxd")
 
-    steps = [await upkeep.forget_suspects(3600.0, 3) for _ in range(3)]
+    steps = [await upkeep.purge_suspects(3600.0, 3) for _ in range(3)]
 
     assert steps == [3, 1, 0]
     assert set(await process().look_up(messages(*ids, "young"))) == {"m-4", "young"}
@@ -236,11 +236,11 @@ async def test_a_suspect_that_crashes_again_while_it_is_purged_stays(
 ) -> None:
     await process().record(died("m-1"))
     sessions = Sessions(DatabaseSettings(url=database), "test")
-    upkeep = PostgresUpkeep(sessions, "outboxd")
+    upkeep = PostgresInboxUpkeep(sessions, "outboxd")
     deleted: list[int] = []
 
     async def purge() -> None:
-        deleted.append(await upkeep.forget_suspects(3600.0, 10))
+        deleted.append(await upkeep.purge_suspects(3600.0, 10))
 
     with closing(psycopg.connect(database)) as connection:
         connection.execute(

@@ -1,20 +1,16 @@
 """Does the harm of a schedule, at its times, to processes that come and go meanwhile."""
 
-import heapq
 import os
 import signal
-import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
-from itertools import count
 from typing import assert_never
 
 from outboxd.demo.processes import Child, children_of, kill
 from tests.chaos.schedule import Act, Harm
+from tests.chaos.timetable import Say, Timetable
 from tests.chaos.world import World
-
-Say = Callable[[str], None]
 
 AGAIN_SECONDS = 0.2
 """After so long a role is looked for again that just has no process."""
@@ -23,36 +19,15 @@ LATEST_SECONDS = 20.0
 """So much later than planned harm is done at the latest: then its role never came back."""
 
 
-class Harmer:
+class Harmer(Timetable):
     """Carries out acts one after the other, and lets frozen processes go on."""
 
     def __init__(self, world: World, acts: Sequence[Act], say: Say) -> None:
+        super().__init__(say)
         self._world = world
-        self._say = say
-        self._began_at = time.monotonic()
-        self._order = count()
-        self._waiting: list[tuple[float, int, Callable[[], None]]] = []
         self.done: list[Act] = []
         for act in acts:
-            self._later(act.at, partial(self._carry_out, act))
-
-    @property
-    def now(self) -> float:
-        """Seconds since the start."""
-        return time.monotonic() - self._began_at
-
-    @property
-    def waiting(self) -> bool:
-        """Whether anything is still to be done."""
-        return bool(self._waiting)
-
-    def work(self) -> None:
-        """Do everything that is due."""
-        while self._waiting and self._waiting[0][0] <= self.now:
-            heapq.heappop(self._waiting)[2]()
-
-    def _later(self, at: float, step: Callable[[], None]) -> None:
-        heapq.heappush(self._waiting, (at, next(self._order), step))
+            self.later(act.at, partial(self._carry_out, act))
 
     def _carry_out(self, act: Act) -> None:
         match act.harm:
@@ -76,14 +51,14 @@ class Harmer:
         if victim is not None and do(act, victim):
             self.done.append(act)
         elif self.now < act.at + LATEST_SECONDS:
-            self._later(self.now + AGAIN_SECONDS, lambda: self._to_child(act, do))
+            self.later(self.now + AGAIN_SECONDS, lambda: self._to_child(act, do))
         else:
-            self._tell(f"{act.harm} {act.target}: not done, there is no such process")
+            self.tell(f"{act.harm} {act.target}: not done, there is no such process")
 
     def _kill(self, act: Act, victim: Child) -> bool:
         if not kill(victim, self._world.daemon.pid):
             return False
-        self._tell(f"kill {victim.role} (pid {victim.pid})")
+        self.tell(f"kill {victim.role} (pid {victim.pid})")
         return True
 
     def _freeze(self, act: Act, victim: Child) -> bool:
@@ -109,37 +84,34 @@ class Harmer:
             with suppress(ProcessLookupError):  # killed meanwhile
                 signal.pidfd_send_signal(process, signal.SIGCONT)
             os.close(process)
-            self._tell(f"thaw {who}")
+            self.tell(f"thaw {who}")
 
         try:
             signal.pidfd_send_signal(process, signal.SIGSTOP)
         except ProcessLookupError:
             os.close(process)
             return False
-        self._tell(f"freeze {who} for {seconds:.1f} s")
-        self._later(self.now + seconds, thaw)
+        self.tell(f"freeze {who} for {seconds:.1f} s")
+        self.later(self.now + seconds, thaw)
         return True
 
     def _restart_postgres(self, act: Act) -> None:
-        self._tell(f"stop PostgreSQL ({act.target}), for {act.seconds:.1f} s")
+        self.tell(f"stop PostgreSQL ({act.target}), for {act.seconds:.1f} s")
         self._world.postgres.stop("immediate" if act.target == "immediate" else "fast")
-        self._later(self.now + act.seconds, lambda: self._start_postgres(act))
+        self.later(self.now + act.seconds, lambda: self._start_postgres(act))
 
     def _start_postgres(self, act: Act) -> None:
         self._world.postgres.start()
-        self._tell("PostgreSQL is up again")
+        self.tell("PostgreSQL is up again")
         self.done.append(act)
 
     def _kill_supervisor(self, act: Act) -> None:
         pid = self._world.daemon.pid
         os.kill(pid, signal.SIGKILL)
-        self._tell(f"kill the supervisor (pid {pid}), next one in {act.seconds:.1f} s")
-        self._later(self.now + act.seconds, lambda: self._start_supervisor(act))
+        self.tell(f"kill the supervisor (pid {pid}), next one in {act.seconds:.1f} s")
+        self.later(self.now + act.seconds, lambda: self._start_supervisor(act))
 
     def _start_supervisor(self, act: Act) -> None:
         daemon = self._world.start_daemon()
-        self._tell(f"a new supervisor (pid {daemon.pid})")
+        self.tell(f"a new supervisor (pid {daemon.pid})")
         self.done.append(act)
-
-    def _tell(self, what: str) -> None:
-        self._say(f"{self.now:7.2f} s  {what}")

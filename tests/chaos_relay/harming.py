@@ -1,21 +1,18 @@
 """Does the harm of a schedule, and notes before each what it may repeat."""
 
-import heapq
 import os
 import signal
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
-from itertools import count
 from typing import assert_never
 
 from msgspec import Struct
 
+from tests.chaos.timetable import Say, Timetable
 from tests.chaos_relay.schedule import Act, Harm
 from tests.chaos_relay.world import Daemon, World
-
-Say = Callable[[str], None]
 
 AGAIN_SECONDS = 0.2
 LATEST_SECONDS = 20.0
@@ -39,15 +36,12 @@ class Cut(Struct, frozen=True, kw_only=True):
     unsettled: frozenset[str]
 
 
-class Harmer:
+class Harmer(Timetable):
     """Carries out acts one after the other, and undoes what is to be undone."""
 
     def __init__(self, world: World, acts: Sequence[Act], say: Say) -> None:
+        super().__init__(say)
         self._world = world
-        self._say = say
-        self._began_at = time.monotonic()
-        self._order = count()
-        self._waiting: list[tuple[float, int, Callable[[], None]]] = []
         self._frozen: set[str] = set()
         self.done: list[Act] = []
         self.cuts: list[Cut] = []
@@ -55,25 +49,7 @@ class Harmer:
         """What was unsettled at a restart of PostgreSQL, and must not be repeated for that: the
         relays that know of it live on, and it is shorter than their leases."""
         for act in acts:
-            self._later(act.at, partial(self._carry_out, act))
-
-    @property
-    def now(self) -> float:
-        """Seconds since the start."""
-        return time.monotonic() - self._began_at
-
-    @property
-    def waiting(self) -> bool:
-        """Whether anything is still to be done or undone."""
-        return bool(self._waiting)
-
-    def work(self) -> None:
-        """Do everything that is due."""
-        while self._waiting and self._waiting[0][0] <= self.now:
-            heapq.heappop(self._waiting)[2]()
-
-    def _later(self, at: float, step: Callable[[], None]) -> None:
-        heapq.heappush(self._waiting, (at, next(self._order), step))
+            self.later(act.at, partial(self._carry_out, act))
 
     def _carry_out(self, act: Act) -> None:
         match act.harm:
@@ -100,9 +76,9 @@ class Harmer:
         if daemon is not None and relay is not None and do(act, daemon, relay.pid):
             self.done.append(act)
         elif self.now < act.at + LATEST_SECONDS:
-            self._later(self.now + AGAIN_SECONDS, partial(self._to_relay, act, do))
+            self.later(self.now + AGAIN_SECONDS, partial(self._to_relay, act, do))
         else:
-            self._tell(f"{act.harm}: not done, there is no relay")
+            self.tell(f"{act.harm}: not done, there is no relay")
 
     def _kill(self, act: Act, daemon: Daemon, pid: int) -> bool:
         """Frozen first: what it has done cannot be counted while it does more."""
@@ -110,7 +86,7 @@ class Harmer:
             return False
         cut = self._note(act.harm, daemon)
         _send(pid, signal.SIGKILL)
-        self._tell(f"kill the relay of {daemon.name} (pid {pid}); {_may_repeat(cut)}")
+        self.tell(f"kill the relay of {daemon.name} (pid {pid}); {_may_repeat(cut)}")
         return True
 
     def _freeze(self, act: Act, daemon: Daemon, pid: int) -> bool:
@@ -120,8 +96,8 @@ class Harmer:
         told = f"freeze the relay of {daemon.name} (pid {pid}) for {act.seconds:.1f} s"
         if act.harm is Harm.FREEZE_LONG:
             told += f"; {_may_repeat(self._note(act.harm, daemon))}"
-        self._tell(told)
-        self._later(self.now + act.seconds, partial(self._thaw, act, daemon, pid))
+        self.tell(told)
+        self.later(self.now + act.seconds, partial(self._thaw, act, daemon, pid))
         return True
 
     def _thaw(self, act: Act, daemon: Daemon, pid: int) -> None:
@@ -134,7 +110,7 @@ class Harmer:
             after = len(self._world.book.arrivals)
             self.cuts.append(Cut(harm="thaw", after=after, in_a_call=events, unsettled=frozenset()))
         self._frozen.discard(daemon.name)
-        self._tell(f"thaw the relay of {daemon.name}")
+        self.tell(f"thaw the relay of {daemon.name}")
 
     def _note(self, harm: Harm, daemon: Daemon) -> Cut:
         """What this relay, which is stopped, has in hand."""
@@ -151,20 +127,20 @@ class Harmer:
     def _kill_supervisor(self, act: Act, daemon: Daemon, pid: int) -> bool:
         self._world.kill_daemon(daemon)
         successor = self._world.start_daemon()
-        self._tell(f"kill the supervisor of {daemon.name}; {successor.name} begins")
+        self.tell(f"kill the supervisor of {daemon.name}; {successor.name} begins")
         return True
 
     def _stop(self, act: Act, daemon: Daemon, pid: int) -> bool:
         self._world.daemons.remove(daemon)
         _send(daemon.supervisor.pid, signal.SIGTERM)
         successor = self._world.start_daemon()
-        self._tell(f"stop {daemon.name}; {successor.name} begins")
+        self.tell(f"stop {daemon.name}; {successor.name} begins")
         return True
 
     def _stop_database(self, act: Act) -> None:
-        self._tell(f"stop PostgreSQL ({act.mode}), for {act.seconds:.1f} s")
+        self.tell(f"stop PostgreSQL ({act.mode}), for {act.seconds:.1f} s")
         self._world.postgres.stop("immediate" if act.mode == "immediate" else "fast")
-        self._later(self.now + act.seconds, partial(self._start_database, act))
+        self.later(self.now + act.seconds, partial(self._start_database, act))
 
     def _start_database(self, act: Act) -> None:
         self._world.postgres.start()
@@ -175,22 +151,19 @@ class Harmer:
             unsettled=frozenset(self._world.unmarked(self._world.book.answered())),
         )
         self.restarts.append(cut)
-        self._tell(f"PostgreSQL is up again; {len(cut.unsettled)} unsettled")
+        self.tell(f"PostgreSQL is up again; {len(cut.unsettled)} unsettled")
         self.done.append(act)
 
     def _begin_outage(self, act: Act) -> None:
         assert act.outage is not None
         self._world.book.outage = act.outage
-        self._tell(f"destination: {act.outage}, for {act.seconds:.1f} s")
-        self._later(self.now + act.seconds, partial(self._end_outage, act))
+        self.tell(f"destination: {act.outage}, for {act.seconds:.1f} s")
+        self.later(self.now + act.seconds, partial(self._end_outage, act))
 
     def _end_outage(self, act: Act) -> None:
         self._world.book.outage = None
-        self._tell("destination: back")
+        self.tell("destination: back")
         self.done.append(act)
-
-    def _tell(self, what: str) -> None:
-        self._say(f"{self.now:7.2f} s  {what}")
 
 
 def _may_repeat(cut: Cut) -> str:

@@ -100,18 +100,23 @@ def _after_restarts(seen: Observed, cuts: Sequence[Cut], restarts: Sequence[Cut]
 
 
 def inversions(arrivals: Sequence[Arrival]) -> list[str]:
-    """First deliveries that came after a later event of their aggregate."""
-    last: dict[str, int] = {}
+    """First deliveries that came after a later event of their aggregate, and whose they were: two
+    senders tell of a stale owner, one of an event that it passed over."""
+    last: dict[str, Arrival] = {}
     seen: set[str] = set()
     wrong: list[str] = []
     for each in arrivals:
         if each.event in seen:
             continue
         seen.add(each.event)
-        before = last.get(each.aggregate, 0)
-        if each.position < before:
-            wrong.append(f"{each.aggregate}: {each.position} after {before}")
-        last[each.aggregate] = max(before, each.position)
+        before = last.get(each.aggregate)
+        if before is not None and each.position < before.position:
+            wrong.append(
+                f"{each.aggregate}: {each.position} ({each.sender}) after {before.position} "
+                f"({before.sender})"
+            )
+        else:
+            last[each.aggregate] = each
     return wrong
 
 

@@ -10,7 +10,7 @@ from outboxd.adapters.postgres import outbox_rows
 from outboxd.adapters.postgres.sessions import SERVER_LIMITS
 from outboxd.core.exit_codes import ExitCode
 from tests.cli.conftest import Cli
-from tests.cli.outbox_scene import Scene
+from tests.cli.outbox_scene import CONFIGURATION, Scene
 
 
 @pytest.fixture
@@ -59,6 +59,48 @@ def test_a_listing_says_for_each_event_what_it_waits_for(scene: Scene) -> None:
     assert f"{behind}  " in out
     assert "\n2 pending events; in all: 2 events pending, the oldest for " in out
     assert out.endswith("; no events dead\n")
+
+
+WITHOUT_ORDER = CONFIGURATION.replace(
+    "[relay]\n",
+    """[relay]
+[[relay.routes]]
+events = "order.mailed"
+to = ["sqs:orders"]
+ordering = "none"
+""",
+)
+
+
+def test_an_event_without_an_order_is_never_behind_another_nor_another_behind_it(
+    cli: Cli, folder: Path, database: str
+) -> None:
+    """The first route that matches counts: `order.*` would keep an order."""
+    scene = Scene(cli, folder, database, WITHOUT_ORDER)
+    later = "now() + interval '1 h'"
+    failing = scene.insert_one("a", event_type="order.mailed", next_attempt_at=later)
+    (free,) = scene.insert("a")
+    (after,) = scene.insert("a")
+    stopped = scene.insert_one("b", next_attempt_at="'infinity'")
+    (mail,) = scene.insert("b", event_type="order.mailed")
+    (blocked,) = scene.insert("b")
+
+    assert scene.seqs("--state", "blocked") == [blocked]
+    assert scene.seqs("--state", "failing") == [failing]
+    assert scene.seqs() == [failing, free, after, stopped, mail, blocked]
+    listed = {event["seq"]: event for event in scene.json("list")["events"]}
+    assert {seq: event["behind_seq"] for seq, event in listed.items()} == {
+        failing: None,
+        free: None,
+        after: free,
+        stopped: None,
+        mail: None,
+        blocked: stopped,
+    }
+    for seq, event in listed.items():
+        (shown,) = scene.json("show", str(seq))
+        assert (shown["state"], shown["behind_seq"]) == (event["state"], event["behind_seq"])
+    assert "aggregate waits" not in scene.run("show", str(failing)).out
 
 
 def test_a_late_success_of_a_dead_event_is_published(scene: Scene) -> None:
@@ -138,8 +180,32 @@ def test_a_listing_of_too_much_says_that_it_did_not_look_at_all(
 
     assert code == ExitCode.OK
     assert "only the oldest events of each of the 64 shares" in err
-    monkeypatch.setattr(outbox_rows, "ONE_BUCKET", 4)
-    assert scene.run("list", "--type", "*.late", "--aggregate", "order/one").err == ""
+    assert scene.run("list", "--type", "*.late", "--aggregate", "order/none").err == ""
+
+
+@pytest.mark.parametrize("state", ["blocked", "published"])
+def test_a_listing_that_takes_long_ends_and_says_how_far_it_looked(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch, state: str
+) -> None:
+    monkeypatch.setattr(outbox_rows, "LOOK", 3)
+    scene.insert(*["one"] * 9)
+
+    code, out, err = scene.run("list", "--state", state, "--scan-seconds", "0.000001", "--json")
+
+    assert code == ExitCode.OK
+    assert json.loads(out)["looked_short"] is True
+    assert "looked through for 1e-06 s, not to its end" in err
+
+
+def test_the_oldest_are_found_in_whatever_bucket_they_are(scene: Scene) -> None:
+    """Of a later bucket only what is older than the last one so far is looked at."""
+    seqs = scene.insert(*[f"{number}" for number in range(200)])
+    scene.ask("UPDATE outbox_events SET next_attempt_at = 'infinity' WHERE seq %% %s = 0", 3)
+    stopped = [seq for seq in seqs if seq % 3 == 0]
+
+    assert scene.seqs("--limit", "7") == seqs[:7]
+    assert scene.seqs("--state", "stopped", "--limit", "7") == stopped[:7]
+    assert scene.seqs("--state", "stopped") == stopped
 
 
 def test_a_listing_has_no_payload_but_everything_else_as_json(scene: Scene) -> None:

@@ -61,11 +61,15 @@ def test_only_a_relay_that_holds_events_without_a_route_has_held_ones(
     on_unrouted: str, hold: bool
 ) -> None:
     relay = RelaySettings(
-        routes=(RouteSettings(events="order.*", to=("sqs:x",)),),
+        routes=(
+            RouteSettings(events="order.*", to=("sqs:x",)),
+            RouteSettings(events="mail.*", to=("sqs:x",), ordering="none"),
+        ),
         on_unrouted="hold" if on_unrouted == "hold" else "dead",
     )
 
     globs = route_globs(Settings(relay=relay))
 
-    assert (len(globs.events), len(globs.aggregates), globs.hold) == (1, 1, hold)
+    assert (len(globs.events), len(globs.aggregates), globs.hold) == (2, 2, hold)
+    assert globs.ordered == [True, False]
     assert route_globs(Settings()) == Globs()

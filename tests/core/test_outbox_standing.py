@@ -63,6 +63,15 @@ def row(**columns: Any) -> Row:
             True,
         ),
         ({"head_seq": 5, "head_unrouted": True}, Behind(5, Held()), State.BLOCKED, False, True),
+        # Its route has no order: it waits for no other event, but it can have trouble of its own.
+        (
+            {"alone": True, "head_seq": 5, "head_next_attempt_at": FOREVER},
+            Next(),
+            State.PENDING,
+            False,
+            True,
+        ),
+        ({"alone": True, "next_attempt_at": 101.0}, Retrying(101.0), State.FAILING, False, True),
         ({"dead_at": 90.0, "next_attempt_at": 90.0}, Dead(90.0), State.DEAD, True, True),
         ({"dead_at": 90.0}, Dead(90.0), State.DEAD, True, True),
         (

@@ -12,7 +12,9 @@ from outboxd.core.settings import (
 )
 
 SETTINGS = Settings(
-    database=DatabaseSettings(url="postgresql://u:hunter2@h/d"),
+    database=DatabaseSettings(
+        url="postgresql://u:hunter2@h/d", direct_url="postgresql://u:hunter2@h:6543/d"
+    ),
     aws=AwsSettings(endpoint_url="http://me:hunter2@proxy:4566"),
     queues={
         "q": QueueSettings(
@@ -32,6 +34,7 @@ def test_the_printed_settings_hold_no_secret_and_every_setting() -> None:
     assert "hunter2" not in str(shown)
     assert shown["database"] == {
         "url": "***",
+        "direct_url": "***",
         "schema": "outboxd",
         "connect_timeout_seconds": 5.0,
     }

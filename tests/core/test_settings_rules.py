@@ -142,6 +142,16 @@ def test_what_works_is_allowed(settings: Settings) -> None:
             "[database]: missing",
             "handler [queues.orders] 'shop.ship' keeps its inbox there",
         ),
+        (
+            changed(
+                GOOD,
+                database=DatabaseSettings(
+                    url="postgresql://h/d", direct_url="postgresql+psycopg://h/d"
+                ),
+            ),
+            "[database] direct_url:",
+            "SQLAlchemy",
+        ),
         (with_url("localhost:5432/shop"), "[database] url:", "expected postgresql://"),
         (with_url("mysql://localhost/shop"), "[database] url:", "expected postgresql://"),
         (with_url("postgresql+psycopg://h/d"), "[database] url:", "SQLAlchemy"),
@@ -174,6 +184,11 @@ def test_what_works_is_allowed(settings: Settings) -> None:
             "another relay may publish the same events",
         ),
         (with_relay(poll_min_seconds=2), "[relay] poll_min_seconds:", "above poll_max_seconds"),
+        (
+            with_relay(wake_up=True, sleep_max_seconds=0.5),
+            "[relay] sleep_max_seconds:",
+            "below poll_max_seconds (1)",
+        ),
         (with_relay(backoff_first_seconds=61), "[relay] backoff_first_seconds:", "above"),
         (routed_to("sqs:ordres"), "[[relay.routes]] #1 to:", 'did you mean "sqs:orders"?'),
         (routed_to("orders"), "[[relay.routes]] #1 to:", 'did you mean "sqs:orders"?'),

@@ -22,6 +22,7 @@ from outboxd.ports.destination import Entry
 from outboxd.ports.queue import Hiding
 from outboxd.ports.visibility import Extended, Failed, Lost, Timeout
 from tests.localaws.staging import Stage
+from tests.relay.destination_benches import still_ours
 
 WHOLE_CALLS: list[tuple[str, dict[str, Any], OutageKind]] = [
     ("throttle", {}, OutageKind.THROTTLED),
@@ -107,11 +108,11 @@ def test_a_destination_tells_why_a_call_failed(
     getattr(stage.faults, fault)("SendMessageBatch", queue=stage.name, **settings_)
 
     with pytest.raises(Unavailable) as outage:
-        destination.send(prepared(destination, 2))
+        destination.send(prepared(destination, 2), still_ours)
 
     assert outage.value.kind is kind
     destination.open()
-    assert destination.send(prepared(destination, 2)) == [Accepted(), Accepted()]
+    assert destination.send(prepared(destination, 2), still_ours) == [Accepted(), Accepted()]
 
 
 @pytest.mark.parametrize(("fault", "settings_", "kind"), WHOLE_CALLS)
@@ -133,7 +134,7 @@ def test_a_destination_settles_a_partly_failed_batch_entry_by_entry(
 ) -> None:
     stage.faults.fail_entries("SendMessageBatch", entries=[1, 3], queue=stage.name)
 
-    results = destination.send(prepared(destination, 5))
+    results = destination.send(prepared(destination, 5), still_ours)
 
     assert [type(result) for result in results] == [Accepted, Faulted, Accepted, Faulted, Accepted]
     assert stage.depth() == (3, 0)
@@ -153,7 +154,7 @@ def test_a_destination_tells_a_throttled_entry_from_a_bad_one(
         "SendMessageBatch", code=code, message="why", sender_fault=True, queue=stage.name
     )
 
-    assert destination.send(prepared(destination, 1)) == [expected]
+    assert destination.send(prepared(destination, 1), still_ours) == [expected]
 
 
 async def test_a_swallowed_delete_is_no_refusal_and_the_message_comes_back(

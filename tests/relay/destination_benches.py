@@ -63,6 +63,11 @@ def an_event(number: int = 1, payload: str = '{"amount": 1}', **changes: Any) ->
     return StoredEvent(**{**values, **changes})
 
 
+def still_ours(seconds: float) -> bool:
+    """A lease that nothing ends."""
+    return True
+
+
 def sqs_bench(fanout: Fanout, suffix: str = "", fair: bool = False) -> Bench:
     name = a_name("queue") + suffix
     attributes = {"FifoQueue": "true"} if suffix else {}

@@ -25,6 +25,7 @@ from outboxd.adapters.postgres.buckets import PostgresBuckets
 from outboxd.adapters.postgres.outbox import PostgresOutbox
 from outboxd.adapters.postgres.sessions import Sessions
 from outboxd.adapters.postgres.upkeep import PostgresUpkeep
+from outboxd.adapters.postgres.wake_ups import PostgresWakeUps
 from outboxd.channels.mailbox import Counterpart, open_mailbox
 from outboxd.channels.protocol import Drain, Ready
 from outboxd.core.clock import boottime
@@ -34,11 +35,13 @@ from outboxd.core.packing import PackLimits
 from outboxd.core.relay_outcomes import Accepted, EntryResult, Refused
 from outboxd.core.settings import DatabaseSettings, Envelope, RelaySettings, RouteSettings
 from outboxd.core.windows import Window
-from outboxd.ports.destination import Destination, Entry
+from outboxd.ports.destination import Destination, Entry, StillOurs, Withheld
 from outboxd.ports.outbox import Outbox, ReadCutOff
 from outboxd.ports.progress import Progress
 
 PATIENCE_SECONDS = 20.0
+
+LISTENER = "listener under test"
 
 ACCEPTED = Accepted()
 
@@ -93,7 +96,9 @@ class FakeDestination:
             return Refused(f"{size} bytes are above {self.limits.entry_bytes}")
         return Entry((event, envelope), size)
 
-    def send(self, entries: Sequence[Entry]) -> Sequence[EntryResult]:
+    def send(self, entries: Sequence[Entry], still_ours: StillOurs) -> Sequence[EntryResult]:
+        if not still_ours(self.call_seconds):
+            raise Withheld("the lease could end before the call does")
         events: list[StoredEvent] = [entry.content[0] for entry in entries]
         with self._lock:
             self.packs.append([event.seq for event in events])
@@ -254,6 +259,7 @@ class Scene:
 
     def __init__(self, dsn: str) -> None:
         self.dsn = dsn
+        self.listener_dsn = dsn
 
     @contextmanager
     def connection(self) -> Iterator[psycopg.Connection[tuple[Any, ...]]]:
@@ -318,6 +324,7 @@ class Scene:
         if isinstance(destinations, FakeDestination):
             destinations = {"sqs:orders": destinations}
         sessions = Sessions(DatabaseSettings(url=self.dsn), "relay under test")
+        listeners = Sessions(DatabaseSettings(url=self.listener_dsn), LISTENER)
         mailbox, counterpart = open_mailbox()
         identity, progress, facts = uuid4(), Progress(), Facts()
         outbox = WrappedOutbox(
@@ -335,6 +342,9 @@ class Scene:
                 destinations=destinations,
                 observer=facts,
                 progress=progress,
+                wake_ups=PostgresWakeUps(sessions, listeners, "outboxd")
+                if settings.wake_up
+                else None,
                 clock=clock,
             )
             running = Running(relay, identity, counterpart, progress, facts, outbox)

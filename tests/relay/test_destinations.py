@@ -12,7 +12,7 @@ from outboxd.core.envelopes import open_envelope
 from outboxd.core.errors import OutageKind, Unavailable
 from outboxd.core.relay_outcomes import Accepted, Faulted, Refused
 from outboxd.core.settings import Envelope
-from outboxd.ports.destination import Entry, PackRefused
+from outboxd.ports.destination import Entry, PackRefused, Withheld
 from outboxd.testing import FaultScript, LocalAws, local_aws
 from tests.emulators import moto
 from tests.localaws.fanout import Fanout, open_fanout
@@ -25,6 +25,7 @@ from tests.relay.destination_benches import (
     memory_bench,
     sns_bench,
     sqs_bench,
+    still_ours,
 )
 
 REMOTE: dict[str, Callable[[Fanout], Bench]] = {
@@ -90,13 +91,31 @@ def remote(missing: Bench) -> Bench:
     return missing
 
 
+def test_what_is_not_ours_any_more_stays_here(bench: Bench) -> None:
+    asked: list[float] = []
+
+    def not_any_more(seconds: float) -> bool:
+        asked.append(seconds)
+        return False
+
+    bench.destination.open()
+    with pytest.raises(Withheld):
+        bench.destination.send(bench.entries(an_event(1), an_event(2)), not_any_more)
+    assert asked == [bench.destination.call_seconds]
+
+    # It is no outage: the next call leaves without another look for the destination.
+    assert bench.destination.send(bench.entries(an_event(3)), still_ours) == [Accepted()]
+    (message,) = bench.arrived(1)
+    assert open_envelope(message).id == UUID(an_event(3).id)
+
+
 @pytest.mark.parametrize("envelope", ENVELOPES)
 def test_a_consumer_gets_the_event_that_was_published(bench: Bench, envelope: Envelope) -> None:
     payload = '{"text": "\ufffe \uffff é 😀 \\u0001", "amount": 12.50}'
     event = an_event(7, payload)
     bench.destination.open()
 
-    results = bench.destination.send(bench.entries(event, envelope=envelope))
+    results = bench.destination.send(bench.entries(event, envelope=envelope), still_ours)
 
     assert results == [Accepted()]
     (message,) = bench.arrived(1)
@@ -114,7 +133,7 @@ def test_ten_events_leave_in_one_call(bench: Bench) -> None:
     bench.destination.open()
 
     assert bench.destination.limits.entries >= 10
-    assert bench.destination.send(bench.entries(*events)) == [Accepted()] * 10
+    assert bench.destination.send(bench.entries(*events), still_ours) == [Accepted()] * 10
 
     arrived = [open_envelope(message) for message in bench.arrived(10)]
     assert sorted(str(each.id) for each in arrived) == [event.id for event in events]
@@ -128,12 +147,12 @@ def test_a_call_takes_what_is_exactly_within_the_limits(remote: Bench) -> None:
 
     pair = remote.entries(an_event(1, text(half)), an_event(2, text(half)))
     assert sum(entry.size for entry in pair) == pack_bytes
-    assert remote.destination.send(pair) == [Accepted()] * 2
+    assert remote.destination.send(pair, still_ours) == [Accepted()] * 2
 
     above = remote.entries(an_event(3, text(half)), an_event(4, text(half + 1)))
     with pytest.raises(PackRefused):
-        remote.destination.send(above)
-    assert [remote.destination.send([entry]) for entry in above] == [[Accepted()]] * 2
+        remote.destination.send(above, still_ours)
+    assert [remote.destination.send([entry], still_ours) for entry in above] == [[Accepted()]] * 2
 
 
 @pytest.mark.parametrize("filling", ["x", "é", "\U0001f600"])
@@ -158,7 +177,7 @@ def test_what_does_not_exist_is_an_outage_until_it_does(missing: Bench) -> None:
 
     missing.create()
     missing.destination.open()
-    assert missing.destination.send(missing.entries(an_event())) == [Accepted()]
+    assert missing.destination.send(missing.entries(an_event()), still_ours) == [Accepted()]
 
 
 def test_what_is_deleted_is_an_outage_until_it_is_back(aws: LocalAws, remote: Bench) -> None:
@@ -175,7 +194,7 @@ def test_what_is_deleted_is_an_outage_until_it_is_back(aws: LocalAws, remote: Be
     aws.advance(61)  # SQS gives the name of a deleted queue again after a minute only
     remote.create()
     remote.destination.open()
-    assert remote.destination.send(remote.entries(an_event(2))) == [Accepted()]
+    assert remote.destination.send(remote.entries(an_event(2)), still_ours) == [Accepted()]
 
 
 OUTAGES: dict[OutageKind, Callable[[FaultScript, Bench], object]] = {
@@ -194,11 +213,11 @@ def test_a_call_that_fails_as_a_whole_is_an_outage(
     OUTAGES[kind](faults, remote)
 
     with pytest.raises(Unavailable) as caught:
-        remote.destination.send(remote.entries(an_event()))
+        remote.destination.send(remote.entries(an_event()), still_ours)
     assert caught.value.kind is kind
 
     remote.destination.open()
-    assert remote.destination.send(remote.entries(an_event())) == [Accepted()]
+    assert remote.destination.send(remote.entries(an_event()), still_ours) == [Accepted()]
 
 
 def test_a_call_without_an_answer_may_have_been_accepted(
@@ -207,14 +226,14 @@ def test_a_call_without_an_answer_may_have_been_accepted(
     faults.hang(remote.operation, queue=remote.name)
 
     with pytest.raises(Unavailable) as caught:
-        remote.destination.send(remote.entries(an_event()))
+        remote.destination.send(remote.entries(an_event()), still_ours)
     assert caught.value.kind is OutageKind.TIMEOUT
 
 
 def test_entries_fail_one_by_one(remote: Bench, faults: FaultScript) -> None:
     faults.fail_entries(remote.operation, queue=remote.name, entries=[1, 3])
 
-    results = remote.destination.send(remote.entries(*map(an_event, range(5))))
+    results = remote.destination.send(remote.entries(*map(an_event, range(5))), still_ours)
 
     assert [type(said) for said in results] == [Accepted, Faulted, Accepted, Faulted, Accepted]
     assert not any(said.blameless for said in results if isinstance(said, Faulted))
@@ -225,7 +244,7 @@ def test_a_throttled_entry_is_not_to_blame(remote: Bench, faults: FaultScript) -
     code = "ThrottlingException" if remote.kind == "eventbridge" else "Throttled"
     faults.fail_entries(remote.operation, queue=remote.name, entries=[0], code=code)
 
-    results = remote.destination.send(remote.entries(an_event(1), an_event(2)))
+    results = remote.destination.send(remote.entries(an_event(1), an_event(2)), still_ours)
 
     (throttled, accepted) = results
     assert isinstance(throttled, Faulted)
@@ -237,7 +256,7 @@ def test_an_event_without_an_aggregate_and_a_trace_arrives(bench: Bench) -> None
     event = an_event(aggregate_type="", aggregate_id="", traceparent=None)
     bench.destination.open()
 
-    assert bench.destination.send(bench.entries(event)) == [Accepted()]
+    assert bench.destination.send(bench.entries(event), still_ours) == [Accepted()]
 
     (message,) = bench.arrived(1)
     assert open_envelope(message).id == UUID(event.id)
@@ -250,8 +269,8 @@ def test_a_fifo_destination_keeps_groups_and_takes_an_event_once(fanout: Fanout,
     bench.destination.open()
     entries = bench.entries(an_event(1), an_event(2, aggregate_id="ключ " * 40))
 
-    assert bench.destination.send(entries) == [Accepted()] * 2
-    assert bench.destination.send(entries) == [Accepted()] * 2
+    assert bench.destination.send(entries, still_ours) == [Accepted()] * 2
+    assert bench.destination.send(entries, still_ours) == [Accepted()] * 2
 
     messages = bench.arrived(2)
     assert len(messages) == 2
@@ -266,7 +285,7 @@ def test_fair_groups_give_standard_messages_their_aggregate(fanout: Fanout, kind
     bench.create()
     bench.destination.open()
 
-    assert bench.destination.send(bench.entries(an_event(1))) == [Accepted()]
+    assert bench.destination.send(bench.entries(an_event(1)), still_ours) == [Accepted()]
 
     assert [message.group_id for message in bench.arrived(1)] == ["order/o-1"]
 
@@ -289,7 +308,9 @@ def test_another_authors_aws_delivers_the_same(
     bench.destination.open()
     event = an_event(3)
 
-    assert bench.destination.send(bench.entries(event, envelope=envelope)) == [Accepted()]
+    assert bench.destination.send(bench.entries(event, envelope=envelope), still_ours) == [
+        Accepted()
+    ]
 
     (message,) = bench.arrived(1)
     incoming = open_envelope(message)
@@ -298,7 +319,7 @@ def test_another_authors_aws_delivers_the_same(
 
 def published(bench: Bench) -> None:
     bench.destination.open()
-    bench.destination.send(bench.entries(an_event()))
+    bench.destination.send(bench.entries(an_event()), still_ours)
 
 
 def text(letters: int, filling: str = "x") -> str:

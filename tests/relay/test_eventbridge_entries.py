@@ -16,7 +16,7 @@ from outboxd.core.errors import OutageKind, Unavailable
 from outboxd.core.outbox import StoredEvent
 from outboxd.core.relay_outcomes import Accepted, Faulted, Refused
 from outboxd.ports.destination import Entry, PackRefused
-from tests.relay.destination_benches import TRACE, an_event
+from tests.relay.destination_benches import TRACE, an_event, still_ours
 
 FOUND = {"Name": "shop", "Arn": "arn:aws:events:us-east-1:111122223333:event-bus/shop"}
 
@@ -85,8 +85,14 @@ class Staged:
             client, EventBridgeTarget("shop", "shop.orders"), 1.0, clock=lambda: self.now
         )
 
+    def find(self) -> None:
+        self.stubber.add_response("describe_event_bus", FOUND, {"Name": "shop"})
+        self.destination.open()
+
     def send(self, events: int) -> Any:
-        return self.destination.send([entry_of(an_event(number)) for number in range(events)])
+        return self.destination.send(
+            [entry_of(an_event(number)) for number in range(events)], still_ours
+        )
 
 
 @pytest.fixture
@@ -98,6 +104,7 @@ def staged() -> Iterator[Staged]:
 
 
 def test_results_are_by_position(staged: Staged) -> None:
+    staged.find()
     codes = [
         "InternalFailure",
         "ThrottlingException",
@@ -120,6 +127,7 @@ def test_results_are_by_position(staged: Staged) -> None:
 
 
 def test_a_call_that_is_too_large_may_be_split(staged: Staged) -> None:
+    staged.find()
     staged.stubber.add_client_error("put_events", "ValidationException", http_status_code=400)
 
     with pytest.raises(PackRefused, match=r"\(\d+ bytes\)"):
@@ -127,8 +135,7 @@ def test_a_call_that_is_too_large_may_be_split(staged: Staged) -> None:
 
 
 def test_a_bus_is_looked_for_again_after_a_while(staged: Staged) -> None:
-    staged.stubber.add_response("describe_event_bus", FOUND, {"Name": "shop"})
-    staged.destination.open()
+    staged.find()
     staged.now = VERIFIED_SECONDS - 0.1
     staged.destination.open()
 
@@ -151,8 +158,7 @@ def test_a_bus_that_may_not_be_looked_for_gets_nothing(staged: Staged) -> None:
 
 
 def test_a_failed_call_has_the_bus_looked_for_before_the_next(staged: Staged) -> None:
-    staged.stubber.add_response("describe_event_bus", FOUND)
-    staged.destination.open()
+    staged.find()
     staged.stubber.add_client_error("put_events", "InternalFailure", http_status_code=500)
     with pytest.raises(Unavailable):
         staged.send(1)

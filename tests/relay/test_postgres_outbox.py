@@ -14,6 +14,7 @@ from outboxd.adapters.postgres.sessions import Sessions, array
 from outboxd.adapters.postgres.upkeep import PostgresUpkeep
 from outboxd.core.clock import boottime
 from outboxd.core.errors import OutageKind, Unavailable
+from outboxd.core.horizon import Horizon
 from outboxd.core.outbox import BUCKETS, DeliveryMark, FailureMark
 from outboxd.core.settings import DatabaseSettings
 from outboxd.core.windows import EVERYTHING, Window
@@ -426,3 +427,26 @@ async def test_a_sample_tells_the_last_row_and_what_is_open(
         assert sample.last_seq == last
         assert sample.oldest_open <= mine < sample.next_id
     assert (await outbox.sample()).oldest_open > mine
+
+
+async def test_a_transaction_that_began_last_and_stays_open_holds_the_horizon_back(
+    scene: Scene, outbox: PostgresOutbox
+) -> None:
+    """The snapshot's upper bound was taken for the next id, which this transaction has already."""
+    insert = (
+        "INSERT INTO outbox_events (event_type, aggregate_type, aggregate_id, payload)"
+        " VALUES ('order.placed', 'order', %s, '1') RETURNING seq"
+    )
+    horizon = Horizon()
+    with scene.connection() as first, scene.connection() as staying, staying.transaction():
+        with first.transaction():
+            first.execute(insert, ("order-1",))
+            ((open_seq,),) = staying.execute(insert, ("order-2",)).fetchall()
+            first.execute(insert, ("order-1",))
+        horizon.sampled(await outbox.sample(), 0.0)
+        scene.insert(["order-3"])
+        horizon.sampled(await outbox.sample(), 10.0)
+        assert horizon.seq < open_seq
+
+    horizon.sampled(await outbox.sample(), 20.0)
+    assert horizon.seq > open_seq

@@ -8,34 +8,49 @@ import anyio
 import psycopg
 import pytest
 
-from outboxd.adapters.postgres.sessions import Sessions, conninfo
+from outboxd.adapters.postgres.sessions import SERVER_LIMITS, Sessions, conninfo
 from outboxd.core.errors import OutageKind, Unavailable
 from outboxd.core.settings import DatabaseSettings
 from tests.relay.scene import FakeDestination, Scene
 
 
-def test_limits_and_the_schema_are_set_on_the_connection(database: str) -> None:
-    settings = DatabaseSettings(url=database, schema="outboxd")
+async def test_limits_and_the_schema_hold_for_each_statement_and_stay_with_none(
+    database: str,
+) -> None:
+    """A setting that stayed would be somebody else's behind a transaction pooler."""
+    sessions = Sessions(DatabaseSettings(url=database, schema="outboxd"), "outboxd relay")
+    session = sessions.session()
+    names = ["search_path", "statement_timeout", "lock_timeout", "application_name"]
 
-    with psycopg.connect(conninfo(settings, "outboxd relay")) as connection:
-        shown = {
-            name: connection.execute(f"SHOW {name}".encode()).fetchall()[0][0]
-            for name in (
-                "search_path",
-                "statement_timeout",
-                "lock_timeout",
-                "idle_in_transaction_session_timeout",
-                "application_name",
-            )
-        }
+    shown = await session.rows(
+        b"SELECT name, current_setting(name) FROM unnest(%(names)s::text[]) AS name",
+        {"names": names},
+    )
+    assert session._connection is not None
+    left = await (await session._connection.execute("SHOW statement_timeout")).fetchall()
+    await sessions.close()
 
-    assert shown == {
-        "search_path": '"outboxd"',
+    assert dict(shown) == {
+        "search_path": "outboxd",
         "statement_timeout": "5s",
         "lock_timeout": "2s",
-        "idle_in_transaction_session_timeout": "5s",
         "application_name": "outboxd relay",
     }
+    assert left == [("0",)]
+
+
+async def test_a_statement_above_its_limit_is_ended_by_the_server(
+    database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(SERVER_LIMITS, "statement_timeout", "50ms")
+    sessions = Sessions(DatabaseSettings(url=database), "x")
+
+    with pytest.raises(Unavailable) as caught:
+        await sessions.session().rows(b"SELECT pg_sleep(4)", {})
+
+    assert caught.value.kind is OutageKind.TIMEOUT
+    assert "statement timeout" in str(caught.value)
+    await sessions.close()
 
 
 def test_options_of_the_url_stay(database: str) -> None:

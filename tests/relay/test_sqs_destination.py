@@ -26,6 +26,7 @@ from outboxd.core.settings import (
 )
 from outboxd.ports.destination import Entry, PackRefused
 from tests.localaws.support import running_aws
+from tests.relay.destination_benches import still_ours
 from tests.relay.scene import Scene, eventually
 
 if TYPE_CHECKING:
@@ -111,7 +112,7 @@ def test_a_pack_arrives_with_its_attributes(sqs: "SQSClient", queue_name: str) -
     destination.open()
     events = [an_event(n, traceparent="00-1" if n == 2 else None) for n in range(1, 11)]
 
-    results = destination.send(prepared(destination, *events))
+    results = destination.send(prepared(destination, *events), still_ours)
 
     assert results == [Accepted()] * 10
     messages = {json.loads(each["Body"])["id"]: each for each in received(sqs, queue_name)}
@@ -143,7 +144,7 @@ def test_characters_that_sqs_refuses_do_not_fail_the_pack(
     destination.open()
     odd = an_event(1, payload='{"text": "\ufffe \uffff é 😀 \\u0001"}')
 
-    results = destination.send(prepared(destination, odd, an_event(2)))
+    results = destination.send(prepared(destination, odd, an_event(2)), still_ours)
 
     assert results == [Accepted()] * 2
     texts = [json.loads(each["Body"])["payload"].get("text") for each in received(sqs, queue_name)]
@@ -158,8 +159,8 @@ def test_a_fifo_queue_gets_groups_and_ids(sqs: "SQSClient", queue_name: str) -> 
     odd = an_event(2, aggregate_id="ключ " * 40)
     entries = prepared(destination, an_event(1), odd)
 
-    assert destination.send(entries) == [Accepted()] * 2
-    assert destination.send(entries) == [Accepted()] * 2
+    assert destination.send(entries, still_ours) == [Accepted()] * 2
+    assert destination.send(entries, still_ours) == [Accepted()] * 2
     assert len(received(sqs, fifo)) == 2
 
 
@@ -173,7 +174,7 @@ def test_a_queue_that_does_not_exist_is_an_outage_until_it_does(
     assert caught.value.kind is OutageKind.MISSING
     sqs.create_queue(QueueName=queue_name)
     destination.open()
-    assert destination.send(prepared(destination, an_event())) == [Accepted()]
+    assert destination.send(prepared(destination, an_event()), still_ours) == [Accepted()]
 
 
 def test_a_deleted_queue_is_looked_up_again(sqs: "SQSClient", queue_name: str) -> None:
@@ -183,7 +184,7 @@ def test_a_deleted_queue_is_looked_up_again(sqs: "SQSClient", queue_name: str) -
     sqs.delete_queue(QueueUrl=url)
 
     with pytest.raises(Unavailable) as sending:
-        destination.send(prepared(destination, an_event()))
+        destination.send(prepared(destination, an_event()), still_ours)
     with pytest.raises(Unavailable) as looking_up:
         destination.open()
 
@@ -199,7 +200,7 @@ def test_the_queues_own_limit_counts_once_it_is_known(sqs: "SQSClient", queue_na
     destination.open()
 
     with pytest.raises(PackRefused, match=r"above the limit of 2048 bytes"):
-        destination.send([early])
+        destination.send([early], still_ours)
     refused = destination.prepare(large, "event")
 
     assert isinstance(refused, Refused)
@@ -298,7 +299,7 @@ def test_a_partial_failure_is_read_entry_by_entry(
         },
     )
 
-    results = destination.send(prepared(destination, *(an_event(n) for n in range(6))))
+    results = destination.send(prepared(destination, *(an_event(n) for n in range(6))), still_ours)
 
     assert results == [
         Accepted(),
@@ -325,7 +326,7 @@ def test_a_call_that_is_refused_for_its_content_may_be_split(
     stubber.add_client_error("send_message_batch", code, http_status_code=400)
 
     with pytest.raises(PackRefused):
-        destination.send(prepared(destination, an_event()))
+        destination.send(prepared(destination, an_event()), still_ours)
 
 
 @pytest.mark.parametrize(
@@ -345,7 +346,7 @@ def test_a_failed_call_is_an_outage(
     stubber.add_client_error("send_message_batch", code, http_status_code=status)
 
     with pytest.raises(Unavailable) as caught:
-        destination.send(prepared(destination, an_event()))
+        destination.send(prepared(destination, an_event()), still_ours)
 
     assert caught.value.kind is kind
 

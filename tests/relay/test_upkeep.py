@@ -10,7 +10,6 @@ from outboxd.actors.janitor import (
     RELAYS_SILENT_SECONDS,
     ROWS_PER_STEP,
     SECONDS_PER_DAY,
-    SUSPECTS_KEPT_SECONDS,
     Janitor,
 )
 from outboxd.adapters.metrics.relay import AGE_BOUNDS, RelayMetrics
@@ -29,7 +28,6 @@ class ScriptedUpkeep:
 
     def __init__(self, steps: Sequence[Purged]) -> None:
         self.steps = list(steps)
-        self.suspects = [0]
         self.asked: list[tuple[object, ...]] = []
 
     async def survey(self) -> Survey:
@@ -42,10 +40,6 @@ class ScriptedUpkeep:
     async def forget_relays(self, silent_seconds: float) -> None:
         self.asked.append((silent_seconds,))
 
-    async def forget_suspects(self, older_than_seconds: float, limit: int) -> int:
-        self.asked.append(("suspects", older_than_seconds, limit))
-        return self.suspects.pop(0)
-
 
 async def test_the_janitor_walks_until_rows_are_too_young() -> None:
     upkeep = ScriptedUpkeep([Purged(5000, 5000, finished=False), Purged(9000, 17, finished=True)])
@@ -57,18 +51,8 @@ async def test_the_janitor_walks_until_rows_are_too_young() -> None:
         (RELAYS_SILENT_SECONDS,),
         (7 * SECONDS_PER_DAY, 0, ROWS_PER_STEP),
         (7 * SECONDS_PER_DAY, 5000, ROWS_PER_STEP),
-        ("suspects", SUSPECTS_KEPT_SECONDS, ROWS_PER_STEP),
     ]
     assert [told[1] for told in facts.told] == [(5000,), (17,)]
-
-
-async def test_the_janitor_takes_as_many_steps_as_there_are_old_suspects() -> None:
-    upkeep = ScriptedUpkeep([Purged(0, 0, finished=True)])
-    upkeep.suspects = [ROWS_PER_STEP, ROWS_PER_STEP, 3]
-
-    await Janitor(upkeep, 7.0, lambda: True, Facts(), dice=lambda: 0.0).clean()
-
-    assert upkeep.asked[2:] == [("suspects", SUSPECTS_KEPT_SECONDS, ROWS_PER_STEP)] * 3
 
 
 async def test_the_janitor_stops_when_another_relay_takes_over() -> None:

@@ -39,6 +39,7 @@ class Reader:
         self._folder = folder
         self._environ = environ
         self._last_command = ""
+        self._daemons: dict[str, ExitStack] = {}
 
     def follow(self, block: Block, beside: ExitStack) -> None:
         match block.language:
@@ -47,7 +48,7 @@ class Reader:
             case "sh" if block.text == INSTALLATION:
                 self._check_installation()
             case "sh" if block.text.startswith(DAEMONS):
-                beside.enter_context(self._running(block.text))
+                self._start(block.text, beside)
             case "sh" if block.text.startswith("export"):
                 self._check_exports(block.text)
             case "sh":
@@ -62,6 +63,14 @@ class Reader:
         named = re.match(r"# (\w+\.\w+)\n", text)
         assert named is not None, "a file says its name in its first line"
         (self._folder / named[1]).write_text(text)
+
+    def _start(self, command: str, beside: ExitStack) -> None:
+        """Instead of the same that runs already: the page says to stop it."""
+        if command in self._daemons:
+            self._daemons[command].close()
+        stack = beside.enter_context(ExitStack())
+        stack.enter_context(self._running(command))
+        self._daemons[command] = stack
 
     def _check_installation(self) -> None:
         """That there is such a target; what it makes is what this test runs in."""

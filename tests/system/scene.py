@@ -118,7 +118,8 @@ class Scene:
         assert main(["provision", "--config", str(path)]) == 0, "queues cannot be provisioned"
         with self.database() as connection:
             connection.execute(
-                "CREATE TABLE IF NOT EXISTS public.effects (event_id uuid, handler text)"
+                "CREATE TABLE IF NOT EXISTS public.effects ("
+                "  seq bigint GENERATED ALWAYS AS IDENTITY, event_id uuid, handler text)"
             )
         return self.settings
 
@@ -173,11 +174,11 @@ class Scene:
             client.send_message(QueueUrl=url, MessageBody=body)
 
     def effects(self, handler: str) -> list[str]:
-        """The ids of the events that took effect, as often as they did."""
+        """The ids of the events that took effect, as often as they did, in the order of that."""
+        # Not the table's own order: sessions that insert beside each other fill different pages.
+        query = "SELECT event_id FROM public.effects WHERE handler = %s ORDER BY seq"
         with self.database() as connection:
-            rows = connection.execute(
-                "SELECT event_id FROM public.effects WHERE handler = %s", [handler]
-            ).fetchall()
+            rows = connection.execute(query, [handler]).fetchall()
         return [str(row[0]) for row in rows]
 
     def visible(self) -> int:
@@ -204,11 +205,13 @@ class Scene:
                     found.append({**told, "body": message["Body"]})
         return found
 
-    def attempts(self) -> int:
-        """All failed attempts that are on record."""
+    def attempts(self, without: str = "") -> int:
+        """All failed attempts that are on record, but for those of the handler `without`."""
         with self.database() as connection:
             row = connection.execute(
                 "SELECT coalesce(sum(attempts), 0) FROM outboxd.handler_failures"
+                " WHERE handler <> %s",
+                [without],
             ).fetchone()
         assert row is not None
         return int(row[0])

@@ -27,11 +27,15 @@ def test_a_swallowed_delete_brings_a_duplicate_that_is_deleted_without_running(
 
 
 def test_three_restarts_behind_a_slow_head_cost_its_followers_nothing(scene: Scene) -> None:
-    scene.configure(
-        handler("sleep_async", timeout=100), fifo=True, visibility=300, max_attempts=2, grace=8
-    )
+    slow = handler("sleep_async", timeout=100)
+    # The whole line is in the queue before anybody receives: a head that is received alone locks
+    # its group, and its followers are then never in flight.
+    scene.configure(fifo=True, visibility=300, max_attempts=2)
     scene.publish("sleep_async.wanted", aggregate="one", seconds=90)
     scene.publish("sleep_async.wanted", 9, aggregate="one")
+    with scene.daemon():
+        eventually(lambda: scene.visible() == 10)
+    scene.configure(slow, fifo=True, visibility=300, max_attempts=2)
     for _ in range(3):
         with scene.daemon() as daemon:
             eventually(lambda: scene.in_flight() == 10)

@@ -32,7 +32,8 @@ BETWEEN_STEPS_SECONDS = 0.1
 SECONDS_PER_DAY = 86_400.0
 
 SUSPECTS_KEPT_SECONDS = 15 * SECONDS_PER_DAY
-"""As in actors.janitor: what is older stands against a message that SQS has deleted."""
+"""SQS keeps no message longer than 14 days, so what is older stands against a message that is gone;
+one that was in a dead-letter queue comes back as another message."""
 
 
 class InboxJanitor:
@@ -102,6 +103,8 @@ class InboxJanitor:
 
     async def clean(self) -> None:
         """One round over everything that is old enough. Raises Unavailable."""
+        # By the clock alone: SQS deletes a message in time, also of a queue that nobody polls.
+        await self._purge_suspects()
         if not self._seen:
             return  # what nobody is known to poll has no time that could count
         if self._lasting is None and not self._settings.allow_shorter_retention:
@@ -117,7 +120,6 @@ class InboxJanitor:
         self._tell_when_longer(kept)
         await self._purge_marks(before)
         await self._purge_failures(before)
-        await self._purge_suspects()
         await self._upkeep.forget_gaps(before)
 
     async def _ask_how_long_messages_last(self) -> None:

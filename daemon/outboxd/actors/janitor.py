@@ -18,10 +18,6 @@ RELAYS_SILENT_SECONDS = 3_600.0
 
 SECONDS_PER_DAY = 86_400.0
 
-SUSPECTS_KEPT_SECONDS = 15 * SECONDS_PER_DAY
-"""SQS keeps no message longer than 14 days, so what is older stands against a message that is gone;
-one that was in a dead-letter queue comes back as another message."""
-
 _RETRIES = Backoff(first_seconds=1.0, cap_seconds=60.0)
 
 
@@ -66,13 +62,9 @@ class Janitor:
             await pause(self._stopping, wait)
 
     async def clean(self) -> None:
-        """One round: every published row that is older than the retention, then suspects that are
-        too old to matter, as long as this relay is on duty. Raises Unavailable."""
+        """One round: every published row that is older than the retention, as long as this relay is
+        on duty. Raises Unavailable."""
         await self._upkeep.forget_relays(RELAYS_SILENT_SECONDS)
-        await self._purge_published()
-        await self._purge_suspects()
-
-    async def _purge_published(self) -> None:
         after = 0
         while self._working():
             step = await self._upkeep.purge(self._retention_seconds, after, ROWS_PER_STEP)
@@ -80,13 +72,6 @@ class Janitor:
             if step.finished:
                 return
             after = step.last_seq
-            await pause(self._stopping, BETWEEN_STEPS_SECONDS)
-
-    async def _purge_suspects(self) -> None:
-        while self._working():
-            deleted = await self._upkeep.forget_suspects(SUSPECTS_KEPT_SECONDS, ROWS_PER_STEP)
-            if deleted < ROWS_PER_STEP:
-                return
             await pause(self._stopping, BETWEEN_STEPS_SECONDS)
 
     def _working(self) -> bool:

@@ -16,18 +16,25 @@ class DatabaseError(OutboxdError):
 
 
 def conninfo_problems(settings: Settings) -> list[str]:
-    """One line when the database's url is of a form that no connection can come from."""
+    """One line for each url of the database from which no connection can come."""
     if settings.database is None:
         return []
+    urls = {"url": settings.database.url, "direct_url": settings.database.direct_url}
+    return [
+        # libpq's text quotes what it could not parse, a password with an unescaped / for one.
+        f"[database] {name}: libpq cannot parse it; percent-encode / ? # @ : % in a user name or a "
+        "password (the url is not shown)"
+        for name, url in urls.items()
+        if url is not None and not _parses(url)
+    ]
+
+
+def _parses(url: str) -> bool:
     try:
-        conninfo_to_dict(settings.database.url)
+        conninfo_to_dict(url)
     except psycopg.ProgrammingError:
-        # Its text quotes what it could not parse, a password with an unescaped / for one.
-        return [
-            "[database] url: libpq cannot parse it; percent-encode / ? # @ : % in a user name or a "
-            "password (the url is not shown)"
-        ]
-    return []
+        return False
+    return True
 
 
 def database_of(settings: Settings) -> DatabaseSettings:

@@ -8,7 +8,7 @@ from outboxd.core.outgoing import body_of, utf8_bytes
 from outboxd.core.packing import PackLimits
 from outboxd.core.relay_outcomes import Accepted, EntryResult, Refused
 from outboxd.core.settings import Envelope
-from outboxd.ports.destination import Entry
+from outboxd.ports.destination import Entry, StillOurs, Withheld
 
 log = logging.getLogger(__name__)
 
@@ -47,7 +47,9 @@ class LogDestination:
         }
         return Entry(fields, utf8_bytes(body))
 
-    def send(self, entries: Sequence[Entry]) -> Sequence[EntryResult]:
+    def send(self, entries: Sequence[Entry], still_ours: StillOurs) -> Sequence[EntryResult]:
+        if not still_ours(CALL_SECONDS):
+            raise Withheld("the lease could end before the events are logged")
         for entry in entries:
             log.info("event published", extra=entry.content)
         return [Accepted()] * len(entries)

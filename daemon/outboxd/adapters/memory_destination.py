@@ -11,7 +11,7 @@ from outboxd.core.outgoing import attributes_of, body_of, utf8_bytes
 from outboxd.core.packing import PackLimits
 from outboxd.core.relay_outcomes import Accepted, EntryResult, Refused
 from outboxd.core.settings import Envelope
-from outboxd.ports.destination import Entry
+from outboxd.ports.destination import Entry, StillOurs, Withheld
 
 LIMITS = PackLimits(entries=100, pack_bytes=10_000_000, entry_bytes=10_000_000)
 
@@ -69,7 +69,9 @@ class MemoryDestination:
         )
         return Entry(delivered, utf8_bytes(body))
 
-    def send(self, entries: Sequence[Entry]) -> Sequence[EntryResult]:
+    def send(self, entries: Sequence[Entry], still_ours: StillOurs) -> Sequence[EntryResult]:
+        if not still_ours(CALL_SECONDS):
+            raise Withheld("the lease could end before the events are kept")
         with self._keeping:
             self._kept.extend(entry.content for entry in entries)
         return [Accepted()] * len(entries)

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
+from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict
 from yoyo.backends.core.postgresql import PostgresqlPsycopgBackend
 from yoyo.connections import DatabaseURI
@@ -19,7 +20,27 @@ from yoyo.migrations import MigrationList, read_migrations
 
 
 class SchemaBackend(PostgresqlPsycopgBackend):
-    """Applies migrations where `target` says; whoever uses it holds the lock of that schema."""
+    """Applies migrations where `target` says; whoever uses it holds the lock of that schema.
+
+    Every statement is within a transaction that has set its own search path. A transaction pooler
+    may have another server for the next one: a SET would stay with a server connection that is
+    somebody else's next, and PgBouncer refuses the path as a start option or, told to ignore such
+    options, drops it without a word, and the tables would be made in the schema `public`.
+    """
+
+    def begin(self) -> None:
+        super().begin()
+        self.execute(self.uri.args["set_path"])
+
+    def execute(self, sql: str, params: Mapping[str, Any] | None = None) -> Any:
+        if self._in_transaction:
+            return super().execute(sql, params)
+        with self.transaction():
+            return super().execute(sql, params)
+
+    def connect(self, dburi: DatabaseURI) -> Any:
+        args = {name: value for name, value in dburi.args.items() if name != "set_path"}
+        return super().connect(dburi._replace(args=args))
 
     @contextmanager
     def lock(self, timeout: float = 10) -> Iterator[None]:
@@ -43,9 +64,9 @@ class SchemaBackend(PostgresqlPsycopgBackend):
 def target(conninfo: str, schema: str) -> DatabaseURI:
     """What yoyo makes of a URL, made of a libpq connection string, which says more than one."""
     parameters = conninfo_to_dict(conninfo)
-    # As a start option rather than SET: behind a transaction pooler a SET would stay with a server
-    # connection that is somebody else's next, while this is refused loudly.
-    options = f"{parameters.get('options') or ''} -c search_path={schema}"
+    set_path = sql.SQL("SET LOCAL search_path = {}").format(sql.Identifier(schema))
+    # Nor are statements prepared, which the next server would not know.
+    ours = {"set_path": set_path.as_string(None), "prepare_threshold": None}
     return DatabaseURI(
         scheme="postgresql+psycopg",
         username=None,
@@ -53,7 +74,7 @@ def target(conninfo: str, schema: str) -> DatabaseURI:
         hostname=None,
         port=None,
         database=parameters.pop("dbname", None),
-        args={**parameters, "options": options},
+        args={**parameters, **ours},
     )
 
 

@@ -39,8 +39,8 @@ class MigrationState(msgspec.Struct, frozen=True):
 class Migrations:
     """The migrations of one folder in one schema of one database.
 
-    `status` and `check_version` read only, and may go through a connection pooler; `up` and `down`
-    need a direct connection and the rights of the schema's owner.
+    `status` and `check_version` read only; `up` and `down` need the rights of the schema's owner.
+    All may go through a transaction pooler, `up` and `down` if it has two servers for them.
     """
 
     def __init__(self, conninfo: str, schema: str, directory: Path) -> None:

@@ -20,8 +20,7 @@ def add_parser(subparsers: Any) -> None:
         description=(
             "Brings outboxd's own tables, in the schema that [database] schema names, to the "
             "version that this code knows. `up` applies what is missing, `down` rolls the last "
-            "migrations back, `status` lists them. Needs a role that owns the schema, and a direct "
-            "connection rather than a transaction pooler."
+            "migrations back, `status` lists them. Needs a role that owns the schema."
         ),
         epilog="example: outboxd migrate up --config config/shop.toml",
     )

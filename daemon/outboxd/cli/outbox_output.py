@@ -28,7 +28,7 @@ def print_row(row: Row, now: float) -> None:
     stands = standing(row, now)
     print(f"{row.seq}  {row.id}  {line(row.event_type)}")
     print(f"    aggregate {line(row.aggregate_type)}/{line(row.aggregate_id)}")
-    print(f"    state     {state_of(stands)}: {explained(stands, now)}")
+    print(f"    state     {state_of(stands)}: {explained(stands, now, alone=row.alone)}")
     print(f"    inserted  {ago(now - row.occurred_at)}")
     if row.attempts:
         print(f"    attempts  {row.attempts}")
@@ -38,8 +38,9 @@ def print_row(row: Row, now: float) -> None:
         print(f"    error     {shortened(row.last_error)}")
 
 
-def explained(stands: Standing, now: float) -> str:
-    """What a state means for this event."""
+def explained(stands: Standing, now: float, *, alone: bool) -> str:
+    """What a state means for this event, and for its aggregate unless the event is `alone`."""
+    waits = "" if alone else " and its aggregate waits"
     match stands:
         case Published(at=when):
             return f"{ago(now - when)}"
@@ -48,9 +49,9 @@ def explained(stands: Standing, now: float) -> str:
         case Discarded(at=when):
             return f"{ago(now - when)}"
         case Stopped():
-            return "its attempts are used up and its aggregate waits; requeue or discard it"
+            return f"its attempts are used up{waits}; requeue or discard it"
         case Retrying(at=when):
-            return f"tried again in {lasting(when - now)}; its aggregate waits"
+            return f"tried again in {lasting(when - now)}{waits}"
         case Held():
             return "no route matches it; its aggregate waits"
         case Behind(head=head, trouble=trouble):

@@ -80,7 +80,7 @@ def _now(event: UUID, life: Life, settings: Settings, now: float) -> Iterator[st
         if isinstance(stands, Published):
             yield f"published{_to(row.event_type, row.aggregate_type, settings)}"
         else:
-            yield f"in the outbox, {state_of(stands)}: {explained(stands, now)}"
+            yield f"in the outbox, {state_of(stands)}: {explained(stands, now, alone=row.alone)}"
             if row.delivered_to:
                 yield f"delivered to {', '.join(row.delivered_to)}, and nowhere else yet"
     done = {mark.handler for mark in life.marks}

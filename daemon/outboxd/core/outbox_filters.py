@@ -53,6 +53,8 @@ class Globs(msgspec.Struct, frozen=True):
 
     events: list[str] = []
     aggregates: list[str] = []
+    ordered: list[bool] = []
+    """Whether a route keeps the order of an aggregate; of several that match, the first counts."""
     hold: bool = False
     """Whether what matches none of them is held; else the relay buries or drops it."""
 
@@ -65,6 +67,7 @@ def route_globs(settings: Settings) -> Globs:
     return Globs(
         [glob_regex(route.events) for route in routes],
         [glob_regex(route.aggregate_type) for route in routes],
+        [route.ordering == "aggregate" for route in routes],
         settings.relay.on_unrouted == "hold",
     )
 

@@ -12,7 +12,9 @@ FOREVER = float("inf")
 class Row(msgspec.Struct, frozen=True):
     """One row as it is; times are Unix seconds by the database's clock, and may be infinite.
 
-    The `head` is the first pending event of the same aggregate: this one, or one before it.
+    The `head` is the first pending event of the same aggregate among those that keep its order:
+    this one, or one before it. An event is `alone` when its route has ordering = "none": it waits
+    for no other, and no other for it (core.lanes).
     """
 
     seq: int
@@ -31,6 +33,7 @@ class Row(msgspec.Struct, frozen=True):
     head_seq: int | None = None
     head_next_attempt_at: float | None = None
     head_unrouted: bool = False
+    alone: bool = False
 
     @property
     def aggregate(self) -> tuple[str, str]:
@@ -99,7 +102,7 @@ def standing(row: Row, now: float) -> Standing:
         return Discarded(row.dead_at) if row.next_attempt_at == FOREVER else Dead(row.dead_at)
     if trouble := _trouble(row.next_attempt_at, row.unrouted, now):
         return trouble
-    if row.head_seq is None or row.head_seq == row.seq:
+    if row.alone or row.head_seq is None or row.head_seq == row.seq:
         return Next()
     if trouble := _trouble(row.head_next_attempt_at, row.head_unrouted, now):
         return Behind(row.head_seq, trouble)

@@ -22,6 +22,12 @@ def relay_problems(settings: Settings) -> Iterator[str]:
             f"[relay] poll_min_seconds: {relay.poll_min_seconds:g} is above "
             f"poll_max_seconds ({relay.poll_max_seconds:g})"
         )
+    if relay.wake_up and relay.sleep_max_seconds < relay.poll_max_seconds:
+        yield (
+            f"[relay] sleep_max_seconds: {relay.sleep_max_seconds:g} is below poll_max_seconds "
+            f"({relay.poll_max_seconds:g}), so a relay that is woken by commits would look more "
+            "often than one that is not"
+        )
     if relay.backoff_first_seconds > relay.backoff_cap_seconds:
         yield (
             f"[relay] backoff_first_seconds: {relay.backoff_first_seconds:g} is above "

@@ -68,6 +68,9 @@ def _database(settings: Settings) -> Iterator[str]:
     ]
     if settings.database is not None:
         yield from _connection_string(settings.database.url)
+        if settings.database.direct_url is not None:
+            for problem in _connection_string(settings.database.direct_url):
+                yield problem.replace("[database] url", "[database] direct_url")
     elif settings.relay is not None:
         yield "[database]: missing; the relay reads its events from there"
     elif needing:

@@ -1,7 +1,7 @@
 """Where events are published to."""
 
-from collections.abc import Sequence
-from typing import Any, Protocol
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol, TypeAlias
 
 import msgspec
 
@@ -15,6 +15,16 @@ from outboxd.core.settings import Envelope
 class PackRefused(OutboxdError):
     """The call was refused because of what is in it, and nothing of it was accepted: a smaller pack
     may pass, and a single entry that does not is to blame."""
+
+
+class Withheld(OutboxdError):
+    """Nothing was sent, for it could have arrived when its sender no longer owned it: a successor
+    publishes it. This says nothing of the destination or of the events."""
+
+
+StillOurs: TypeAlias = Callable[[float], bool]
+"""Whether the sender will own what it sends for so many more seconds. Cheap, and asked in the
+sending thread."""
 
 
 class Entry(msgspec.Struct, frozen=True, gc=False):
@@ -44,10 +54,12 @@ class Destination(Protocol):
     def prepare(self, event: StoredEvent, envelope: Envelope) -> Entry | Refused:
         """The event as an entry, or why this destination can never take it. Does no I/O."""
 
-    def send(self, entries: Sequence[Entry]) -> Sequence[EntryResult]:
+    def send(self, entries: Sequence[Entry], still_ours: StillOurs) -> Sequence[EntryResult]:
         """Send a pack that is within the limits; one result for each entry, in order.
 
-        Blocks, and is called in several threads at once. Raises core.errors.Unavailable when the
-        call as a whole failed (of kind TIMEOUT when it may have been accepted all the same), and
-        PackRefused.
+        Asks `still_ours` about `call_seconds` at the last moment before something leaves this
+        process, and once more before each further try: the process may have been frozen at any
+        moment before. Blocks, and is called in several threads at once. Raises
+        core.errors.Unavailable when the call as a whole failed (of kind TIMEOUT when it may have
+        been accepted all the same), PackRefused, and Withheld when it is not ours any more.
         """

@@ -40,7 +40,7 @@ class InboxUpkeep(Protocol):
         """The same for failures that are older."""
 
     async def purge_suspects(self, older_than_seconds: float, limit: int) -> int:
-        """The same for suspects."""
+        """Delete at most `limit` suspects whose last crash is older; returns how many."""
 
     async def forget_gaps(self, before: float) -> None:
         """Forget gaps that ended before, and queues that are no longer polled."""

@@ -110,6 +110,3 @@ class Upkeep(Protocol):
 
     async def forget_relays(self, silent_seconds: float) -> None:
         """Delete the traces of relays that have been silent for so long."""
-
-    async def forget_suspects(self, older_than_seconds: float, limit: int) -> int:
-        """Delete at most `limit` suspects whose last crash is older; returns how many."""

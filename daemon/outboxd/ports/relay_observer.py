@@ -60,6 +60,9 @@ class RelayObserver(Protocol):
     def database_failed(self, doing: str) -> None:
         """The database could not be used; `doing` is one of a few constants."""
 
+    def woken(self) -> None:
+        """A producer's commit has ended the sleep."""
+
     def measured(self, *, buckets: int, unsettled: int, blocked: int, unrouted: int) -> None:
         """How things stand now: buckets held, accepted rows that are not marked, and aggregates
         that wait because of a failure, or because no route matches."""

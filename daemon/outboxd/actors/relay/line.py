@@ -23,7 +23,7 @@ from outboxd.core.relay_outcomes import (
     Refused,
 )
 from outboxd.core.settings import Envelope
-from outboxd.ports.destination import Destination, PackRefused
+from outboxd.ports.destination import Destination, PackRefused, Withheld
 from outboxd.ports.relay_observer import FailureKind, Stage
 
 log = logging.getLogger(__name__)
@@ -175,14 +175,14 @@ class Line:
             results = await anyio.to_thread.run_sync(
                 self._call, pack, abandon_on_cancel=True, limiter=self._threads
             )
+        except Withheld:
+            self._report(pack, [NOT_SENT] * len(pack), office)
         except PackRefused as error:
             await self._isolate(pack, episode, office, error)
         except Unavailable as error:
             self._failed(pack, episode, office, error)
         else:
-            if results is None:
-                self._report(pack, [NOT_SENT] * len(pack), office)
-            elif all(isinstance(said, Faulted) and said.blameless for said in results):
+            if all(isinstance(said, Faulted) and said.blameless for said in results):
                 self._failed(pack, episode, office, _nothing_taken(results))
             else:
                 self._observer.took(Stage.SEND, self._clock() - started)
@@ -193,14 +193,18 @@ class Line:
                     office.recovered(self.name)
                 self._report(pack, results, office)
 
-    def _call(self, pack: list[Parcel]) -> Sequence[EntryResult] | None:
-        """In a thread. None: nothing was sent, since a lease could end before the call does, and
-        another relay would then publish the same events, or later ones before these."""
+    def _call(self, pack: list[Parcel]) -> Sequence[EntryResult]:
+        """In a thread."""
+
+        # Asked by the destination and not here: between this line and the socket the SDK signs, may
+        # fetch credentials, and may be frozen longer than the lease lasts; a successor would by
+        # then have published the same events, or later ones.
+        def still_ours(seconds: float) -> bool:
+            now = self._clock()
+            return all(parcel.shipment.holding.trusted_for(seconds, now) for parcel in pack)
+
         self._destination.open()
-        now, seconds = self._clock(), self._destination.call_seconds
-        if not all(parcel.shipment.holding.trusted_for(seconds, now) for parcel in pack):
-            return None
-        return self._destination.send([parcel.entry for parcel in pack])
+        return self._destination.send([parcel.entry for parcel in pack], still_ours)
 
     async def _isolate(
         self, pack: list[Parcel], episode: int, office: Office, error: PackRefused

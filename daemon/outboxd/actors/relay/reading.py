@@ -10,6 +10,7 @@ from outboxd.actors.relay.dispatch import Dispatch
 from outboxd.actors.relay.persistence import Persistence
 from outboxd.actors.relay.scan import Look, Scan
 from outboxd.actors.relay.surroundings import Memory, Surroundings
+from outboxd.actors.relay.waking import Waking
 from outboxd.core.errors import Unavailable
 from outboxd.core.outbox import StoredEvent
 from outboxd.core.settings import RelaySettings
@@ -42,6 +43,7 @@ class Reading:
         sending_seconds: float,
         progress: Progress,
         around: Surroundings,
+        waking: Waking | None = None,
     ) -> None:
         """`sending_seconds` is the longest call of any destination."""
         self._outbox = outbox
@@ -55,9 +57,16 @@ class Reading:
         self._delay = settings.poll_min_seconds
         self._per_bucket = settings.read_per_bucket
         self._took = 0.0
+        self._waking = waking
+        self._quiet = False
         self._scan = Scan(memory, around)
         self._again = anyio.Event()
         self._stopped = False
+
+    def wake(self) -> None:
+        """There may be something to read at once, and more to come."""
+        self._delay = self._settings.poll_min_seconds
+        self._again.set()
 
     def again(self) -> None:
         """There may be something to read at once."""
@@ -74,8 +83,12 @@ class Reading:
         while not self._stopped:
             self._again = anyio.Event()
             delay = await self._read_or_wait()
+            if self._waking is not None:
+                delay = await self._waking.after_read(delay, quiet=self._quiet)
             until_expiry = self._chains.next_expiry - self._clock()
             await pause(self._again, max(0.0, min(delay, until_expiry)))
+        if self._waking is not None:
+            await self._waking.get_up()
 
     async def read(self) -> bool:
         """Read one page of each bucket and start it; returns whether there may well be more.
@@ -106,6 +119,10 @@ class Reading:
         more = self._take_up(
             [each for each in page if self._holdings.get(each.bucket) is asked[each.bucket]]
         )
+        whole = len(look.holdings) == len(self._holdings) and not any(
+            window.ends for window in look.windows.values()
+        )
+        self._quiet = whole and not (page or unseen or self._chains.moving)
         return more or unseen
 
     def _told(self, look: Look) -> None:
@@ -144,6 +161,7 @@ class Reading:
 
     async def _read_or_wait(self) -> float:
         """Returns how long to wait before the next read."""
+        self._quiet = False
         if self._memory_full:
             return self._settings.poll_min_seconds
         try:

@@ -16,6 +16,7 @@ from outboxd.actors.relay.ownership import Ownership
 from outboxd.actors.relay.reading import Reading
 from outboxd.actors.relay.settling import Settling
 from outboxd.actors.relay.surroundings import Memory, Surroundings
+from outboxd.actors.relay.waking import Waking
 from outboxd.actors.relay.watching import WATCHER_BUCKET, Watching
 from outboxd.channels.mailbox import Mailbox
 from outboxd.channels.protocol import Drain, Ready
@@ -31,6 +32,7 @@ from outboxd.ports.destination import Destination
 from outboxd.ports.outbox import Buckets, Outbox, Upkeep
 from outboxd.ports.progress import Progress
 from outboxd.ports.relay_observer import RelayObserver
+from outboxd.ports.wake_ups import WakeUps
 
 log = logging.getLogger(__name__)
 
@@ -71,10 +73,12 @@ class Relay:
         destinations: Mapping[str, Destination],
         observer: RelayObserver,
         progress: Progress,
+        wake_ups: WakeUps | None = None,
         clock: Callable[[], float] = boottime,
         dice: Dice = random.random,
     ) -> None:
-        """`identity` is new for every start, and `predecessors` are dead for certain.
+        """`identity` is new for every start, and `predecessors` are dead for certain. Without
+        `wake_ups` it reads by the clock alone.
 
         Raises SettingsError when a route names a destination that is not in `destinations`, or a
         lease is too short for a call.
@@ -100,8 +104,20 @@ class Relay:
             lambda: self._reading.again(),
             around,
         )
+        self._waking = (
+            None
+            if wake_ups is None
+            else Waking(wake_ups, identity, settings, lambda: self._reading.wake(), around)
+        )
         self._reading = Reading(
-            outbox, settings, memory, self._dispatch, sending_seconds, progress, around
+            outbox,
+            settings,
+            memory,
+            self._dispatch,
+            sending_seconds,
+            progress,
+            around,
+            self._waking,
         )
         self._settling = Settling(outbox, identity, memory.ledger, self._dispatch, around)
         self._ownership = Ownership(
@@ -124,6 +140,8 @@ class Relay:
             async with anyio.create_task_group() as askers:
                 for ask in (self._read, self._watching.run, self._janitor.run):
                     askers.start_soon(ask)
+                if self._waking is not None:
+                    askers.start_soon(self._waking.run)
                 await self._draining.wait()
                 await self._wind_up()
                 askers.cancel_scope.deadline = anyio.current_time() + LAST_STATEMENT_SECONDS
@@ -153,8 +171,9 @@ class Relay:
     async def _wind_up(self) -> None:
         """Finish the packs, mark what was accepted, give the buckets back; stop at the deadline."""
         log.info("relay draining", extra={"in_flight": self._flights.entries})
-        for asker in (self._reading, self._watching, self._janitor):
-            asker.stop()
+        for asker in (self._waking, self._reading, self._watching, self._janitor):
+            if asker is not None:
+                asker.stop()
         self._ownership.retire()
         with anyio.CancelScope(deadline=self._scope_deadline()) as self._ending:
             with anyio.CancelScope(deadline=self._scope_deadline() - SETTLE_SECONDS):

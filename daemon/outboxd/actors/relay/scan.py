@@ -51,8 +51,9 @@ class Scan:
         windows = self._windows.open(
             holdings, self._horizon.seq, now, walls=self._chains.parked > 0
         )
-        first_moving = self._chains.first_moving() if self._windows.slow else {}
-        return Look(holdings, windows, first_moving, now)
+        # Whether or not reads are slow yet: this one may be what makes them so, and what moves now
+        # may rest, with more of its lane behind it, before it answers.
+        return Look(holdings, windows, self._chains.first_moving(), now)
 
     def read(self, look: Look, page: Sequence[StoredEvent], ours: int) -> bool:
         """The read has answered; returns whether some rows of our buckets are still to be looked

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 import boto3
 
-from outboxd.adapters.aws.config import client_config
+from outboxd.adapters.aws.config import client_arguments
 from outboxd.core.settings import AwsSettings
 
 if TYPE_CHECKING:
@@ -15,7 +15,5 @@ def events_client(aws: AwsSettings, *, connections: int, attempts: int = 2) -> "
     """A client for `connections` threads, as adapters.aws.config says."""
     return boto3.session.Session().client(
         "events",
-        region_name=aws.region,
-        endpoint_url=aws.endpoint_url,
-        config=client_config(aws, connections=connections, attempts=attempts),
+        **client_arguments(aws, connections=connections, attempts=attempts),
     )

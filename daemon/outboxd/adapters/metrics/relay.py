@@ -22,7 +22,7 @@ AGE_BOUNDS = (
 )
 DURATION_BOUNDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 ROW_BOUNDS = (1, 2, 5, 10, 25, 50, 100)
-LOOPS = ("read", "own", "mark", "survey", "clean")
+LOOPS = ("read", "own", "mark", "survey", "clean", "listen", "sleep")
 
 
 class RelayMetrics:
@@ -88,6 +88,9 @@ class RelayMetrics:
 
     def database_failed(self, doing: str) -> None:
         self._database_failures.labels(OUTBOX, doing).inc()
+
+    def woken(self) -> None:
+        self._wake_ups.inc()
 
     def measured(self, *, buckets: int, unsettled: int, blocked: int, unrouted: int) -> None:
         self._buckets.set(buckets)
@@ -156,6 +159,9 @@ class RelayMetrics:
             "settle_rows_mismatch", "Rows that stayed pending although marked as published"
         ).labels(OUTBOX)
         self._lost = self._counter("lease_lost", "Buckets whose lease ran out").labels(OUTBOX)
+        self._wake_ups = self._counter(
+            "wake_ups", "Sleeps of the relay that a producer's commit has ended"
+        ).labels(OUTBOX)
         self._purged = self._counter("purged", "Published rows deleted after the retention").labels(
             OUTBOX
         )

@@ -7,7 +7,7 @@ from typing import Any, LiteralString
 import psycopg
 
 from outboxd.adapters.conninfo import DatabaseError, database_errors
-from outboxd.adapters.postgres.sessions import conninfo, statement
+from outboxd.adapters.postgres.sessions import Limits, conninfo, statement
 from outboxd.core.settings import DatabaseSettings
 
 
@@ -18,6 +18,7 @@ class Asking:
     def __init__(self, connection: psycopg.Connection[Any], database: DatabaseSettings) -> None:
         self._connection = connection
         self._database = database
+        self._limits = Limits(database.schema)
         self._statements: dict[str, bytes] = {}
 
     def rows(
@@ -26,10 +27,15 @@ class Asking:
         """What the statement returns. Raises DatabaseError."""
         ready = self._statements.get(query)
         if ready is None:
-            ready = self._statements[query] = statement(query, self._database.schema)
+            ready = self._limits.before(statement(query, self._database.schema))
+            self._statements[query] = ready
         with database_errors(self._database.url, "asking the database"):
             try:
-                return self._connection.execute(ready, parameters).fetchall()
+                cursor = psycopg.ClientCursor(self._connection)
+                cursor.execute(ready, parameters)
+                for _ in range(self._limits.results):
+                    cursor.nextset()
+                return cursor.fetchall()
             except (psycopg.errors.QueryCanceled, psycopg.errors.LockNotAvailable) as error:
                 # Operational errors as well, for which a look at the url would be advised.
                 raise DatabaseError(

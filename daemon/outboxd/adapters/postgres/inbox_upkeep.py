@@ -4,7 +4,6 @@ from collections import defaultdict
 from typing import LiteralString
 
 from outboxd.adapters.postgres.sessions import Parameters, Sessions, statement
-from outboxd.adapters.postgres.upkeep import FORGET_SUSPECTS
 from outboxd.core.inbox_retention import FORGOTTEN_SECONDS, OUTAGE_SECONDS, Gap, Polled
 from outboxd.ports.inbox_upkeep import Polls
 
@@ -78,6 +77,19 @@ PURGE_FAILURES: LiteralString = """
     SELECT mine, (SELECT count(*) FROM gone) FROM turn
 """
 
+# The age is asked twice: a suspect that crashes again while this waits for its row is young again.
+# There is no index on it: the table holds what crashed a process within two weeks, and no more.
+PURGE_SUSPECTS: LiteralString = """
+    DELETE FROM {schema}.suspects
+     WHERE last_crash_at < clock_timestamp() - %(age)s * interval '1 second'
+       AND (queue, message_id) IN (
+            SELECT queue, message_id
+              FROM {schema}.suspects
+             WHERE last_crash_at < clock_timestamp() - %(age)s * interval '1 second'
+             LIMIT %(limit)s
+       )
+"""
+
 FORGET_GAPS: LiteralString = """
     WITH silent AS (
         DELETE FROM {schema}.inbox_polls
@@ -101,7 +113,7 @@ class PostgresInboxUpkeep:
         self._now = statement(NOW, schema)
         self._purge_marks = statement(PURGE_MARKS, schema)
         self._purge_failures = statement(PURGE_FAILURES, schema)
-        self._purge_suspects = statement(FORGET_SUSPECTS, schema)
+        self._purge_suspects = statement(PURGE_SUSPECTS, schema)
         self._forget_gaps = statement(FORGET_GAPS, schema)
 
     async def polled(self, queue: str, lasting_seconds: float | None) -> None:

@@ -66,8 +66,11 @@ READ_WINDOWS = READ.replace("/* window */ true", "o.seq > b.after AND o.seq <= b
 
 # Not the sequence's last value, for which a relay would need one more privilege: the last row that
 # can be seen serves as well, since its number was taken before.
+#
+# An id of our own, rather than pg_snapshot_xmax: that is the one after the last that has *ended*,
+# and a transaction may be open already that has it, and a number below the last row's.
 SAMPLE = """
-    SELECT pg_snapshot_xmin(now)::text::bigint, pg_snapshot_xmax(now)::text::bigint,
+    SELECT pg_snapshot_xmin(now)::text::bigint, pg_current_xact_id()::text::bigint,
            (SELECT coalesce(max(seq), 0) FROM {schema}.outbox_events)
       FROM pg_current_snapshot() AS now
 """

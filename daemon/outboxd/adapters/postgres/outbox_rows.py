@@ -1,6 +1,6 @@
 """What an operator reads of the outbox: rows by id and listings by state, step by step."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 from uuid import UUID
 
@@ -18,7 +18,7 @@ from outboxd.adapters.postgres.outbox_questions import (
     PAYLOAD,
     PENDING,
     PUBLISHED,
-    ROUTED,
+    ROUTE,
     SPAN,
 )
 from outboxd.core.outbox import BUCKETS
@@ -28,12 +28,13 @@ from outboxd.core.outbox_standing import Row
 LOOK = 10_000
 """How many rows one statement looks at, some 30 ms; of pending rows, in each of the buckets."""
 
-ONE_BUCKET = 20
-
 LOOKED_AT = 5_000_000
 """How many rows a listing of dead or published events looks at before it gives up."""
 
 IDS_PER_STATEMENT = 100_000
+
+END = 2**63 - 1
+"""Behind every `seq`."""
 
 
 class Listing(msgspec.Struct, frozen=True):
@@ -50,10 +51,13 @@ class OutboxRows:
         self._asking = asking
         self._globs = globs
 
-    def listed(self, selection: Selection, limit: int) -> Listing:
-        """The first rows of a state: oldest first, but published ones newest first."""
+    def listed(
+        self, selection: Selection, limit: int, enough: Callable[[], bool] = lambda: False
+    ) -> Listing:
+        """The first rows of a state: oldest first, but published ones newest first. Looks at no
+        more rows once it is `enough`, which is asked between statements."""
         if selection.state in UNPUBLISHED:
-            return self._pending(selection, limit)
+            return self._pending(selection, limit, enough)
         rows: list[Row] = []
         looked = 0
         for page, found in self._pages(selection, limit):
@@ -61,7 +65,7 @@ class OutboxRows:
             rows += found
             if len(rows) >= limit:
                 return Listing(rows[:limit])
-            if looked >= LOOKED_AT:
+            if page >= LOOK and (looked >= LOOKED_AT or enough()):
                 return Listing(rows, looked_short=True)
         return Listing(rows)
 
@@ -78,24 +82,25 @@ class OutboxRows:
         rows = self._asking.rows(PAYLOAD, {"seq": seq})
         return (rows[0][0], rows[0][1]) if rows else None
 
-    def _pending(self, selection: Selection, limit: int) -> Listing:
+    def _pending(self, selection: Selection, limit: int, enough: Callable[[], bool]) -> Listing:
         narrow = selection.narrows or selection.state is not State.PENDING
-        look = self._look(selection) if narrow else min(limit, LOOK)
+        look = LOOK if narrow else min(limit, LOOK)
         found: list[Row] = []
-        short = False
-        for bucket in self._buckets(selection):
-            parameters = {**self._parameters(selection), "bucket": bucket, "look": look}
-            answer = self._asking.rows(PENDING, {**parameters, "limit": limit})
+        before, short = END, False
+        buckets = self._buckets(selection)
+        for looked, bucket in enumerate(buckets, 1):
+            span = {"bucket": bucket, "look": look, "before": before, "limit": limit}
+            answer = self._asking.rows(PENDING, {**self._parameters(selection), **span})
             here = [_row(line[2:]) for line in answer if line[2] is not None]
+            found = sorted([*found, *here], key=lambda row: row.seq)[:limit]
+            if len(found) == limit:  # of the other buckets only older ones are wanted
+                before = found[-1].seq
             # When the bucket has `limit` of them, what lies behind was not asked for.
-            short = short or (narrow and answer[0][0] >= look and len(here) < limit)
-            found += here
-        found.sort(key=lambda row: row.seq)
-        return Listing(found[:limit], looked_short=short)
-
-    def _look(self, selection: Selection) -> int:
-        """An aggregate is in one bucket, so that there is time to look at more of it."""
-        return LOOK if selection.aggregate is None else LOOK * ONE_BUCKET
+            if narrow and answer[0][0] >= look and len(here) < limit:
+                short = True
+            if looked < len(buckets) and enough():
+                return Listing(found, looked_short=True)
+        return Listing(found, looked_short=short)
 
     def _buckets(self, selection: Selection) -> Sequence[int]:
         if selection.aggregate is None:
@@ -107,7 +112,7 @@ class OutboxRows:
     def _pages(self, selection: Selection, limit: int) -> Iterator[tuple[int, list[Row]]]:
         newest_first = selection.state is State.PUBLISHED
         query = PUBLISHED if newest_first else DEAD
-        after = 2**63 - 1 if newest_first else 0
+        after = END if newest_first else 0
         while True:
             answer = self._asking.rows(
                 query,
@@ -133,8 +138,14 @@ class OutboxRows:
             "older": selection.older_than_seconds,
             "state": selection.state.value,
             "hold": self._globs.hold,
+            **self._routes(),
+        }
+
+    def _routes(self) -> Mapping[str, Any]:
+        return {
             "route_events": self._globs.events,
             "route_aggregates": self._globs.aggregates,
+            "route_ordered": self._globs.ordered,
         }
 
     def _by_seq(self, seqs: Sequence[int]) -> list[Row]:
@@ -158,29 +169,28 @@ class OutboxRows:
     def _with_head(self, row: Row) -> Row:
         if row.published_at is not None or row.dead_at is not None:
             return row
-        parameters = {"aggregate_type": row.aggregate_type, "aggregate_id": row.aggregate_id}
-        head = self._asking.rows(HEAD, parameters)
+        unrouted, alone = self._standing_of(row.event_type, row.aggregate_type)
+        row = msgspec.structs.replace(row, unrouted=unrouted, alone=alone)
+        kind, identity = row.aggregate
+        span = {"aggregate_type": kind, "aggregate_id": identity, "seq": row.seq}
+        head = [] if alone else self._asking.rows(HEAD, {**span, **self._routes()})
         if not head:
             return row
         seq, event_type, due = head[0]
         return msgspec.structs.replace(
             row,
-            unrouted=self._unrouted(row.event_type, row.aggregate_type),
             head_seq=seq,
             head_next_attempt_at=due,
-            head_unrouted=self._unrouted(event_type, row.aggregate_type),
+            head_unrouted=self._standing_of(event_type, row.aggregate_type)[0],
         )
 
-    def _unrouted(self, event_type: str, aggregate_type: str) -> bool:
-        return self._globs.hold and not self._asking.rows(
-            ROUTED,
-            {
-                "route_events": self._globs.events,
-                "route_aggregates": self._globs.aggregates,
-                "event": event_type,
-                "aggregate": aggregate_type,
-            },
-        )
+    def _standing_of(self, event_type: str, aggregate_type: str) -> tuple[bool, bool]:
+        """Whether such events are held for want of a route, and whether they are alone."""
+        kind = {"event": event_type, "aggregate": aggregate_type}
+        route = self._asking.rows(ROUTE, {**kind, **self._routes()})
+        if not route:
+            return self._globs.hold, False
+        return False, not route[0][0]
 
 
 def _row(line: Sequence[Any]) -> Row:

@@ -1,33 +1,11 @@
 """What one relay does for all of them: looking at the whole outbox, and deleting what is old."""
 
+from outboxd.adapters.postgres.row_counts import DEAD, PENDING, DeadCount, PendingCount
 from outboxd.adapters.postgres.sessions import Sessions, statement
 from outboxd.ports.outbox import Purged, Survey
 
-COUNT_CAP = 100_001
-DEAD_CAP = 10_001
-
 DISCARDED_KEPT_SECONDS = 7 * 86_400.0
 """However short the retention is: so long a discard can be taken back."""
-
-# Bucket by bucket: the planner can only use the index of pending rows, whatever its statistics say
-# about a table that is mostly published rows.
-PENDING = """
-    SELECT count(*)
-      FROM (
-        SELECT 1
-          FROM generate_series(0, 63) AS b(n)
-         CROSS JOIN LATERAL (
-            SELECT 1
-              FROM {schema}.outbox_events o
-             WHERE (hashtextextended(o.aggregate_type || chr(31) || o.aggregate_id, 0) & 63)
-                   ::smallint = b.n::smallint
-               AND o.published_at IS NULL
-               AND o.dead_at IS NULL
-             LIMIT %(cap)s
-         ) row
-         LIMIT %(cap)s
-      ) counted
-"""
 
 # The first row of each bucket: 64 probes. The oldest row of a bucket is its first but for clocks
 # that were set back.
@@ -45,19 +23,6 @@ OLDEST = """
          LIMIT 1
      ) head
      WHERE isfinite(head.occurred_at)
-"""
-
-# What an operator has discarded is dead with a next attempt in all eternity, and nobody's concern.
-DEAD = """
-    SELECT count(*)
-      FROM (
-        SELECT 1
-          FROM {schema}.outbox_events
-         WHERE dead_at IS NOT NULL
-           AND published_at IS NULL
-           AND next_attempt_at IS DISTINCT FROM 'infinity'
-         LIMIT %(cap)s
-      ) counted
 """
 
 # By the primary key, so that no index on published_at is needed, which each mark would pay for.
@@ -91,19 +56,6 @@ FORGET = """
      WHERE seen < clock_timestamp() - %(silent)s * interval '1 second'
 """
 
-# The age is asked twice: a suspect that crashes again while this waits for its row is young again.
-# There is no index on it: the table holds what crashed a process within two weeks, and no more.
-FORGET_SUSPECTS = """
-    DELETE FROM {schema}.suspects
-     WHERE last_crash_at < clock_timestamp() - %(age)s * interval '1 second'
-       AND (queue, message_id) IN (
-            SELECT queue, message_id
-              FROM {schema}.suspects
-             WHERE last_crash_at < clock_timestamp() - %(age)s * interval '1 second'
-             LIMIT %(limit)s
-       )
-"""
-
 
 class PostgresUpkeep:
     """Slow statements on a connection of their own, opened only where they are needed."""
@@ -115,12 +67,11 @@ class PostgresUpkeep:
         self._dead = statement(DEAD, schema)
         self._purge = statement(PURGE, schema)
         self._forget = statement(FORGET, schema)
-        self._forget_suspects = statement(FORGET_SUSPECTS, schema)
 
     async def survey(self) -> Survey:
-        ((pending,),) = await self._session.rows(self._pending, {"cap": COUNT_CAP})
+        pending = await self._counted(PendingCount(), self._pending)
         ((oldest,),) = await self._session.rows(self._oldest, {})
-        ((dead,),) = await self._session.rows(self._dead, {"cap": DEAD_CAP})
+        dead = await self._counted(DeadCount(), self._dead)
         return Survey(pending, max(0.0, oldest), dead)
 
     async def purge(self, older_than_seconds: float, after_seq: int, limit: int) -> Purged:
@@ -138,7 +89,7 @@ class PostgresUpkeep:
     async def forget_relays(self, silent_seconds: float) -> None:
         await self._session.run(self._forget, {"silent": silent_seconds})
 
-    async def forget_suspects(self, older_than_seconds: float, limit: int) -> int:
-        return await self._session.run(
-            self._forget_suspects, {"age": older_than_seconds, "limit": limit}
-        )
+    async def _counted(self, count: PendingCount | DeadCount, query: bytes) -> int:
+        while (parameters := count.question()) is not None:
+            count.answered(await self._session.rows(query, parameters))
+        return count.total

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 import boto3
 
-from outboxd.adapters.aws.config import client_config
+from outboxd.adapters.aws.config import client_arguments
 from outboxd.core.settings import AwsSettings
 
 if TYPE_CHECKING:
@@ -17,9 +17,7 @@ def sqs_client(
     """A client for `connections` threads, as adapters.aws.config says."""
     return boto3.session.Session().client(
         "sqs",
-        region_name=aws.region,
-        endpoint_url=aws.endpoint_url,
-        config=client_config(
+        **client_arguments(
             aws, connections=connections, wait_seconds=wait_seconds, attempts=attempts
         ),
     )

@@ -107,10 +107,6 @@ def message_not_in_flight() -> AwsError:
     )
 
 
-def unsupported_operation(message: str) -> AwsError:
-    return _modelled("UnsupportedOperation", message, code=f"{_LEGACY}.UnsupportedOperation")
-
-
 def resource_not_found(message: str) -> AwsError:
     return _modelled("ResourceNotFoundException", message, status=404)
 
