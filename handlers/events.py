@@ -144,7 +144,7 @@ class GenerateInvoicePdf(Struct, frozen=True, kw_only=True):
 
 
 class SendConfirmationEmail(Struct, frozen=True, kw_only=True):
-    """Tell the customer, again, what was ordered."""
+    """Tell the customer what was ordered."""
 
     order_id: OrderId
 

@@ -27,10 +27,12 @@ from handlers.effects import record_effect
 from handlers.events import (
     GENERATE_INVOICE_PDF,
     PROCESS_PAYMENT,
+    SEND_CONFIRMATION_EMAIL,
     GenerateInvoicePdf,
     NotificationRequested,
     PaymentSucceeded,
     ProcessPayment,
+    SendConfirmationEmail,
     order_event,
 )
 from handlers.orders import UnknownOrder
@@ -210,6 +212,7 @@ def _lock_progress(tx: psycopg.Connection, event_id: UUID) -> Progress | None:
 
 def _start_what_follows(tx: psycopg.Connection, order_id: UUID, customer_id: UUID) -> None:
     enqueue(tx, NewJob(GENERATE_INVOICE_PDF, GenerateInvoicePdf(order_id=order_id)))
+    enqueue(tx, NewJob(SEND_CONFIRMATION_EMAIL, SendConfirmationEmail(order_id=order_id)))
     told = NotificationRequested(
         channel="whatsapp", template="payment_success", customer_id=customer_id, order_id=order_id
     )

@@ -239,7 +239,11 @@ def test_a_paid_order_starts_what_follows(shop: psycopg.Connection) -> None:
 
     assert run(process_payment, job, tx=shop) == Done()
 
-    assert types_told(shop)[-2:] == ["generate_invoice_pdf", "notification.requested"]
+    assert types_told(shop)[-3:] == [
+        "generate_invoice_pdf",
+        "send_confirmation_email",
+        "notification.requested",
+    ]
     assert payload_of(shop, "generate_invoice_pdf", GenerateInvoicePdf).order_id == order_id
     ((customer_id,),) = shop.execute("SELECT customer_id FROM shop.orders").fetchall()
     assert payload_of(shop, "notification.requested", NotificationRequested) == (

@@ -5,6 +5,8 @@ import secrets
 from collections.abc import Mapping
 from pathlib import Path
 
+from msgspec import Struct
+
 from outboxd.core.errors import SettingsError
 from outboxd.core.references import expand
 from outboxd.demo.aws import region
@@ -14,10 +16,21 @@ from outboxd.resources import project_directory
 PORT_VARIABLE = "OUTBOXD_DEMO_PORT"
 
 
+class Addresses(Struct, frozen=True, kw_only=True):
+    """Where everybody is whom the shop's handlers talk to."""
+
+    smtp_host: str
+    smtp_port: int
+    partners: str
+    s3_and_ses: str
+
+
 class Configuration:
     """The file of one run: config/demo.toml with everything in it."""
 
-    def __init__(self, folder: Path, dsn: str, endpoint: str, options: DemoOptions) -> None:
+    def __init__(
+        self, folder: Path, dsn: str, endpoint: str, addresses: Addresses, options: DemoOptions
+    ) -> None:
         project = project_directory()
         self.path = folder / "outboxd.toml"
         self._template = (project / "config" / "demo.toml").read_text(encoding="utf-8")
@@ -27,7 +40,10 @@ class Configuration:
             "OUTBOXD_DEMO_AWS_ENDPOINT": endpoint,
             "OUTBOXD_DEMO_AWS_REGION": region(),
             "OUTBOXD_DEMO_PREFIX": _prefix(options),
-            "OUTBOXD_DEMO_MAIL_DIRECTORY": str(folder / "mail"),
+            "OUTBOXD_DEMO_SMTP_HOST": addresses.smtp_host,
+            "OUTBOXD_DEMO_SMTP_PORT": str(addresses.smtp_port),
+            "OUTBOXD_DEMO_PARTNERS": addresses.partners,
+            "OUTBOXD_DEMO_S3_AND_SES": addresses.s3_and_ses,
         }
         self.write(options.port)
 

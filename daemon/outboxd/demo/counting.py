@@ -1,26 +1,10 @@
-"""What became of every order, counted from tables, queues and mailbox: never from the daemon.
-
-Expected by formula, for each order: one sale counted, one payment applied, one e-mail sent.
-"""
+"""What became of everything, counted from tables, queues and partners: never from the daemon."""
 
 import psycopg
 from msgspec import Struct
 from psycopg import sql
 
-from outboxd.demo.mail import Mail
-
-EFFECTS_PER_ORDER = 3
-EVENTS_PER_ORDER = 2
-EFFECTS_OF_PAYMENT = 2
-"""The most that one event causes."""
-
-EMAIL_HANDLER = "notification.confirmation_email"
-
-HANDLERS = (
-    ("order.created", "analytics.count_order"),
-    ("payment.succeeded", "payment.mark_paid"),
-)
-"""Event type and handler of the effects that stand in the ledger; e-mails are in the mailbox."""
+from outboxd.demo.flows import Flow, Flows
 
 OUTBOX = """
     SELECT count(*),
@@ -30,25 +14,6 @@ OUTBOX = """
                - min(occurred_at) FILTER (WHERE published_at IS NULL)), 0)::float8
       FROM {schema}.outbox_events
 """
-
-# From the orders, so that an event which is not even in the outbox is missed as well.
-MISSING = """
-    SELECT count(*)
-      FROM shop.orders AS ordered
-     CROSS JOIN unnest(%(event_types)s::text[], %(handlers)s::text[]) AS due (event_type, handler)
-      LEFT JOIN {schema}.outbox_events AS event
-             ON event.aggregate_type = 'order'
-            AND event.aggregate_id = ordered.id::text
-            AND event.event_type = due.event_type
-      LEFT JOIN (SELECT DISTINCT event_id, handler FROM shop.effects) AS effect
-             ON effect.event_id = event.id
-            AND effect.handler = due.handler
-     WHERE effect.event_id IS NULL
-"""
-
-DUPLICATED = "SELECT count(*) - count(DISTINCT (event_id, handler)) FROM shop.effects"
-
-ORDERS = "SELECT id::text FROM shop.orders"
 
 
 class QueueDepth(Struct, frozen=True):
@@ -73,23 +38,30 @@ class Outbox(Struct, frozen=True):
 
 
 class Count(Struct, frozen=True, kw_only=True):
-    """Everything that must be there, and everything that must not, at one moment."""
+    """Everything that must be there, and everything that must not, at one moment.
+
+    `analytics_total` is money, in the minor unit, and not among the effects.
+    """
 
     orders: int
+    events_expected: int
     events_committed: int
     events_published: int
     effects_expected: int
     effects_missing: int
     effects_duplicated: int
     emails_repeated: int
+    calls_repeated: int
     dead_letters: int
     outbox_backlog: int
     messages_left: int
+    flows: dict[str, Flow]
+    analytics_total: Flow
 
     @property
     def complete(self) -> bool:
         """Every expected effect exists."""
-        return self.effects_missing == 0
+        return self.effects_missing == 0 and self.analytics_total.missing == 0
 
     @property
     def quiet(self) -> bool:
@@ -99,35 +71,34 @@ class Count(Struct, frozen=True, kw_only=True):
     @property
     def events_unexpected(self) -> int:
         """Events beyond those of the formula: a repeated request that published again."""
-        return self.events_committed - self.orders * EVENTS_PER_ORDER
+        return self.events_committed - self.events_expected
 
 
 def count(
-    connection: psycopg.Connection,
-    schema: str,
+    flows: Flows,
     *,
     outbox: Outbox,
     queues: dict[str, QueueDepth],
     dead_letters: dict[str, QueueDepth],
-    mail: Mail,
 ) -> Count:
-    """Count effects now, and put them beside what has just been read elsewhere.
-
-    `connection` is in autocommit mode.
-    """
-    order_ids = {order_id for (order_id,) in connection.execute(ORDERS)}
-    missing, duplicated = _count_ledger(connection, schema)
+    """Put together what was counted."""
+    mailed = ("emails_sent", "confirmations_sent")
+    repeated = {name: flow.repeated for name, flow in flows.by_name.items()}
     return Count(
-        orders=len(order_ids),
+        orders=flows.orders,
+        events_expected=flows.events_expected,
         events_committed=outbox.committed,
         events_published=outbox.published,
-        effects_expected=len(order_ids) * EFFECTS_PER_ORDER,
-        effects_missing=missing + len(order_ids - mail.orders),
-        effects_duplicated=duplicated + mail.different_for_one_order,
-        emails_repeated=mail.repeated,
+        effects_expected=flows.effects_expected,
+        effects_missing=flows.effects_missing,
+        effects_duplicated=flows.duplicated,
+        emails_repeated=sum(repeated[name] for name in mailed),
+        calls_repeated=sum(times for name, times in repeated.items() if name not in mailed),
         dead_letters=sum(depth.total for depth in dead_letters.values()),
         outbox_backlog=outbox.backlog,
         messages_left=sum(depth.total for depth in queues.values()),
+        flows=flows.by_name,
+        analytics_total=flows.analytics_total,
     )
 
 
@@ -135,13 +106,3 @@ def count_outbox(connection: psycopg.Connection, schema: str) -> Outbox:
     """Rows of the outbox: all, published, not yet published, and the age of the oldest of these."""
     query = sql.SQL(OUTBOX).format(schema=sql.Identifier(schema))
     return Outbox(*connection.execute(query).fetchall()[0])
-
-
-def _count_ledger(connection: psycopg.Connection, schema: str) -> tuple[int, int]:
-    """Pairs of event and handler without a row, and rows beyond one for a pair."""
-    query = sql.SQL(MISSING).format(schema=sql.Identifier(schema))
-    event_types, handlers = (list(column) for column in zip(*HANDLERS, strict=True))
-    parameters = {"event_types": event_types, "handlers": handlers}
-    ((missing,),) = connection.execute(query, parameters).fetchall()
-    ((duplicated,),) = connection.execute(DUPLICATED).fetchall()
-    return missing, duplicated

@@ -14,6 +14,8 @@ from outboxd.demo.errors import DemoError
 from outboxd.demo.postgres import EmbeddedPostgresError, embedded_postgres
 from outboxd.resources import project_directory
 
+PLENTY = 1_000_000
+
 
 @contextmanager
 def demo_database(server_url: str | None) -> Iterator[str]:
@@ -38,6 +40,15 @@ def migrate(settings: DatabaseSettings) -> None:
     migrations = project_directory() / "migrations"
     Migrations(settings.url, settings.schema, migrations / "outboxd").up()
     Migrations(settings.url, "shop", migrations / "shop").up()
+
+
+def fill_shelves(dsn: str) -> None:
+    """Have more of everything than any run sells."""
+    from handlers.stock import restock
+
+    with psycopg.connect(dsn) as connection:
+        for (sku,) in connection.execute("SELECT sku FROM shop.products").fetchall():
+            restock(connection, sku, PLENTY)
 
 
 @contextmanager

@@ -1,33 +1,17 @@
-"""The customers' mailbox, read as a ledger: which orders were confirmed, and how often."""
+"""E-mails that customers got, as a ledger: which orders were told of, and how often."""
 
-from collections import deque
-from collections.abc import Iterator
-from datetime import UTC, datetime
 from email.parser import BytesHeaderParser
 from pathlib import Path
 
 from msgspec import Struct
 
-RECENT_EMAILS = 1000
-
-
-class Delivery(Struct, frozen=True, order=True):
-    """When an e-mail about an order was put into the mailbox, by this machine's clock."""
-
-    at: datetime
-    order_id: str
-
 
 class Mail(Struct, frozen=True, kw_only=True):
-    """E-mails by what they are about; copies of one Message-ID are one e-mail sent repeatedly.
-
-    `recent` are the last deliveries, oldest first.
-    """
+    """E-mails by what they are about; copies of one Message-ID are one e-mail sent repeatedly."""
 
     orders: frozenset[str] = frozenset()
     sent: int = 0
     message_ids: int = 0
-    recent: tuple[Delivery, ...] = ()
 
     @property
     def repeated(self) -> int:
@@ -40,30 +24,42 @@ class Mail(Struct, frozen=True, kw_only=True):
         return self.message_ids - len(self.orders)
 
 
+class MailCount:
+    """Adds them up, one by one. All of them have one template, or an order would get several."""
+
+    def __init__(self) -> None:
+        self.sent = 0
+        self._orders: set[str] = set()
+        self._message_ids: set[str] = set()
+
+    def add(self, message_id: str, order_id: str) -> None:
+        """One more was sent."""
+        self.sent += 1
+        self._orders.add(order_id)
+        self._message_ids.add(message_id)
+
+    def total(self) -> Mail:
+        """All so far."""
+        return Mail(
+            orders=frozenset(self._orders), sent=self.sent, message_ids=len(self._message_ids)
+        )
+
+
 class MailReader:
     """Reads a Maildir again and again, each message once."""
 
     def __init__(self, maildir: Path) -> None:
         self._new = maildir / "new"
-        self._seen: dict[str, tuple[str, str]] = {}
-        self._recent: deque[Delivery] = deque(maxlen=RECENT_EMAILS)
+        self._seen: set[str] = set()
+        self._count = MailCount()
 
     def read(self) -> Mail:
         """What has been delivered so far. Messages still being written are in tmp/, not here."""
-        if self._new.is_dir():
-            self._recent.extend(sorted(self._read_new()))
-        return Mail(
-            orders=frozenset(order for _, order in self._seen.values()),
-            sent=len(self._seen),
-            message_ids=len({message_id for message_id, _ in self._seen.values()}),
-            recent=tuple(self._recent),
-        )
-
-    def _read_new(self) -> Iterator[Delivery]:
-        for path in self._new.iterdir():
+        for path in self._new.iterdir() if self._new.is_dir() else ():
             if path.name not in self._seen:
-                _, order_id = self._seen[path.name] = _headers(path)
-                yield Delivery(datetime.fromtimestamp(path.stat().st_mtime, UTC), order_id)
+                self._seen.add(path.name)
+                self._count.add(*_headers(path))
+        return self._count.total()
 
 
 def _headers(path: Path) -> tuple[str, str]:

@@ -1,8 +1,9 @@
 """Servers that the demo and tests bring along, each in a process of its own."""
 
+import os
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -11,9 +12,17 @@ from outboxd.demo.errors import DemoError
 STOP_SECONDS = 5.0
 
 
+NOTHING: Mapping[str, str] = {}
+
+
 @contextmanager
-def neighbour(module: str, arguments: Sequence[str], log: Path) -> Iterator[str]:
+def neighbour(
+    module: str, arguments: Sequence[str], log: Path, environ: Mapping[str, str] = NOTHING
+) -> Iterator[str]:
     """`python -m MODULE ARGUMENTS` while the block lasts; the first line that it printed.
+
+    `environ` comes on top of this process's own: the place for secrets, which others can read in a
+    command line.
 
     The module has to end with its standard input (`lifeline.end_with_standard_input`), so that it
     is gone when this process is, however that ended. Raises DemoError if it does not start.
@@ -21,6 +30,7 @@ def neighbour(module: str, arguments: Sequence[str], log: Path) -> Iterator[str]
     with log.open("ab") as output:
         process = subprocess.Popen(
             [sys.executable, "-P", "-m", module, *arguments, "--stop-with-stdin"],
+            env={**os.environ, **environ},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=output,

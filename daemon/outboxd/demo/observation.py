@@ -1,7 +1,7 @@
 """One look at everything: what the view shows and the end is decided by."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import msgspec
 import psycopg
@@ -9,11 +9,14 @@ from msgspec import Struct
 
 from outboxd.core.errors import Unavailable
 from outboxd.demo.counting import Count, Outbox, QueueDepth, count, count_outbox
-from outboxd.demo.flows import Flow, measure
+from outboxd.demo.flows import Elsewhere, count_flows
 from outboxd.demo.mail import MailReader
 from outboxd.demo.metrics import ChildView, children, pids
+from outboxd.demo.partners import Partners
 from outboxd.demo.queues import Queues
+from outboxd.demo.s3_and_ses import S3AndSes
 from outboxd.demo.scene import Scene
+from outboxd.demo.speeds import Speed, measure
 
 Ask = Callable[[str], str | None]
 """The text of a path of the supervisor's, whatever its status; None when nobody answers."""
@@ -31,12 +34,12 @@ class Observation(Struct, frozen=True, kw_only=True):
     outbox: Outbox
     queues: dict[str, QueueDepth]
     dead_letters: dict[str, QueueDepth]
-    flows: tuple[Flow, ...]
+    speeds: Mapping[str, Speed]
     children: tuple[ChildView, ...]
 
 
 class Observer:
-    """Looks at tables, queues, mailbox, processes and /metrics of a scene.
+    """Looks at tables, queues, mailboxes, partners, processes and /metrics of a scene.
 
     Every method raises Unavailable while what it asks is away.
     """
@@ -46,13 +49,13 @@ class Observer:
         dsn: str,
         schema: str,
         queues: Queues,
-        mail: MailReader,
+        elsewhere: Callable[[], Elsewhere],
         ask: Ask,
     ) -> None:
         self._dsn = dsn
         self._schema = schema
         self._queues = queues
-        self._mail = mail
+        self._elsewhere = elsewhere
         self._ask = ask
         self._children: tuple[ChildView, ...] = ()
 
@@ -90,16 +93,9 @@ class Observer:
         outbox = count_outbox(connection, self._schema)
         queues = self._queues.depths()
         dead_letters = self._queues.dead_letters()
-        mail = self._mail.read()
-        counted = count(
-            connection,
-            self._schema,
-            outbox=outbox,
-            queues=queues,
-            dead_letters=dead_letters,
-            mail=mail,
-        )
-        flows = measure(connection, self._schema, mail)
+        flows = count_flows(connection, self._elsewhere())
+        counted = count(flows, outbox=outbox, queues=queues, dead_letters=dead_letters)
+        speeds = measure(connection, self._schema)
         at = time.monotonic()
         return Observation(
             at=at,
@@ -108,7 +104,7 @@ class Observer:
             outbox=outbox,
             queues=queues,
             dead_letters=dead_letters,
-            flows=flows,
+            speeds=speeds,
             children=self.children(),
         )
 
@@ -119,6 +115,24 @@ def observer_of(scene: Scene) -> Observer:
         scene.dsn,
         scene.schema,
         scene.queues,
-        MailReader(scene.mail),
+        _Elsewhere(MailReader(scene.mail), scene.s3_and_ses, scene.partners).look,
         scene.supervisor.ask,
     )
+
+
+class _Elsewhere:
+    """Everybody whom the shop talks to."""
+
+    def __init__(self, mail: MailReader, s3_and_ses: S3AndSes, partners: Partners) -> None:
+        self._mail = mail
+        self._s3_and_ses = s3_and_ses
+        self._partners = partners
+
+    def look(self) -> Elsewhere:
+        """What they have of the shop now."""
+        return Elsewhere(
+            payment_mail=self._mail.read(),
+            confirmation_mail=self._s3_and_ses.mail(),
+            documents=self._s3_and_ses.documents(),
+            partners=self._partners.counts(),
+        )

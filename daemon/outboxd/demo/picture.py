@@ -1,4 +1,4 @@
-"""The live picture in a terminal, which fits one of 80 columns and 24 rows."""
+"""The live picture in a terminal, which fits one of 80 columns and 24 rows, and uses more."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,11 +11,14 @@ from rich.text import Text
 from outboxd.demo.killer import Kills
 from outboxd.demo.observation import Observation
 from outboxd.demo.scene import Scene
-from outboxd.demo.tables import children_table, flows_table, queues_table
+from outboxd.demo.tables import children_table, flows_table
 from outboxd.demo.view import TITLE, addresses, awaited
 from outboxd.demo.wording import counted
 
 END = "Ctrl-C ends it all. Kill a pid by hand, and see that nothing gets lost."
+
+ROOMY_ROWS = 32
+"""A terminal that has so many has room for empty lines and addresses."""
 
 
 class LivePicture:
@@ -23,28 +26,28 @@ class LivePicture:
 
     def __init__(self, live: Live) -> None:
         self._live = live
-        self._footer: list[str] = []
+        self._addresses: list[str] = []
 
     def say(self, text: str) -> None:
         self._live.console.print(text)
 
     def opened(self, scene: Scene) -> None:
-        self._footer = addresses(scene)
+        self._addresses = addresses(scene)
 
     def show(self, observation: Observation, kills: Kills | None) -> None:
+        roomy = self._live.console.height >= ROOMY_ROWS
+        between = [""] if roomy else []
+        footer = self._addresses if roomy else []
         self._live.update(
             Group(
-                *(Text(text, style="bold") for text in TITLE),
+                Text(TITLE, style="bold"),
                 _facts(*_progress(observation)),
-                _facts(*_backlog(observation)),
-                "",
+                *between,
                 children_table(observation, kills),
-                "",
-                queues_table(observation),
-                "",
+                *between,
                 flows_table(observation),
-                "",
-                *(Text(text, style="dim") for text in self._footer),
+                *between,
+                *(Text(text, style="dim") for text in footer),
                 _end(kills),
             ),
             refresh=True,
@@ -60,19 +63,13 @@ def picture(stream: TextIO) -> Iterator[LivePicture]:
         yield LivePicture(live)
 
 
-def _progress(observation: Observation) -> list[str]:
-    count = observation.count
+def _progress(observation: Observation) -> list[str | Text]:
+    count, outbox = observation.count, observation.outbox
     done = count.effects_expected - count.effects_missing
     return [
         counted(count.orders, "order"),
-        f"events {count.events_published}/{count.events_committed} published",
+        f"events {count.events_published}/{count.events_committed}",
         f"effects {done}/{count.effects_expected}",
-    ]
-
-
-def _backlog(observation: Observation) -> list[str | Text]:
-    count, outbox = observation.count, observation.outbox
-    return [
         f"outbox {outbox.backlog}, oldest {outbox.oldest_seconds:.1f} s",
         _bad(count.effects_duplicated, "duplicated effects"),
         _bad(count.dead_letters, "dead letters"),

@@ -5,6 +5,7 @@ import threading
 import time
 
 from outboxd.core.errors import Unavailable
+from outboxd.demo import mishaps
 from outboxd.demo.aws import is_aws
 from outboxd.demo.drained import DrainWatch
 from outboxd.demo.killer import Killer, killing
@@ -16,6 +17,9 @@ from outboxd.demo.summary import Summary, summarize
 from outboxd.demo.view import View
 
 logger = logging.getLogger(__name__)
+
+CALLING_QUEUE = "notification-events"
+"""All pools that call somebody have its concurrency."""
 
 LOOK_SECONDS = 0.5
 COUNT_SHARE = 5
@@ -60,7 +64,10 @@ class _Run:
         with (
             killing(supervisor.pid, options.kill_every_seconds, options.seed) as killer,
             shopping(
-                self._scene.dsn, orders=options.orders, rate=options.rate, seed=options.seed
+                self._scene.storefront,
+                orders=options.orders,
+                rate=options.rate,
+                seed=options.seed,
             ) as shop,
         ):
             self._watch(shop, killer)
@@ -74,7 +81,8 @@ class _Run:
             orders_wanted=options.orders if options.exit_when_drained else None,
             restarts=restarts,
             kills=killer.kills.by_role if killer is not None else {},
-            concurrency=max(queue.concurrency for queue in settings.queues.values()),
+            concurrency=settings.queues[CALLING_QUEUE].concurrency,
+            answers_lost=mishaps.answers_lost(self._scene.partners),
             exact_queues=not is_aws(settings.aws.endpoint_url or ""),
             seconds=seconds,
             supervisor_exit_code=exit_code,

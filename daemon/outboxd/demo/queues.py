@@ -1,4 +1,5 @@
-"""The queues of a configuration: created, counted by the service that holds them, deleted."""
+"""The queues of a configuration, and the buses that lead to them: created, counted by the service
+that holds them, deleted."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

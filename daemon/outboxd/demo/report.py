@@ -1,7 +1,9 @@
 """The summary of a run for people."""
 
+from collections.abc import Iterator
+
 from outboxd.demo.summary import Summary
-from outboxd.demo.wording import counted
+from outboxd.demo.wording import counted, flow_title
 
 
 def lines(summary: Summary) -> list[str]:
@@ -10,6 +12,7 @@ def lines(summary: Summary) -> list[str]:
     return [
         f"{counted(summary.orders, 'order')}, {summary.events_published} of "
         f"{summary.events_committed} events published, in {summary.seconds:g} s",
+        *_flows(summary),
         *(_stopped(summary) if summary.stopped else _ended(summary)),
         _processes(summary),
         verdict,
@@ -22,7 +25,8 @@ def _stopped(summary: Summary) -> list[str]:
     missing = summary.effects_missing
     told = [
         f"effects: {summary.effects_expected} expected, {summary.effects_expected - missing} done, "
-        f"{summary.effects_duplicated} duplicated; e-mails repeated: {summary.emails_repeated}",
+        f"{summary.effects_duplicated} duplicated",
+        _repeated(summary),
     ]
     if missing > 0:
         told.append(
@@ -37,10 +41,27 @@ def _stopped(summary: Summary) -> list[str]:
 def _ended(summary: Summary) -> list[str]:
     return [
         f"effects: {summary.effects_expected} expected, {summary.effects_missing} missing, "
-        f"{summary.effects_duplicated} duplicated; e-mails repeated: {summary.emails_repeated}",
+        f"{summary.effects_duplicated} duplicated",
+        _repeated(summary),
         f"left: {summary.outbox_backlog} in the outbox, {summary.messages_left} in the queues, "
         f"{summary.dead_letters} dead letters",
     ]
+
+
+def _flows(summary: Summary) -> Iterator[str]:
+    yield f"  {'flow':<24}{'expected':>12}{'got':>12}{'repeated':>10}"
+    for name, flow in summary.flows.items():
+        title = flow_title(name) + (", cents" if name == "analytics_total" else "")
+        repeated = str(flow.repeated) if flow.repeated else ""
+        yield f"  {title:<24}{flow.expected:>12}{flow.got:>12}{repeated:>10}".rstrip()
+
+
+def _repeated(summary: Summary) -> str:
+    """What the same key makes recognisable; kills and lost answers are the reasons there may be."""
+    return (
+        f"repeated under the same key: {summary.emails_repeated} e-mails, "
+        f"{summary.calls_repeated} calls (explained: {summary.repetitions_explained} at most)"
+    )
 
 
 def _processes(summary: Summary) -> str:

@@ -7,21 +7,20 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import count
 
-import psycopg
-from psycopg_pool import ConnectionPool
+import httpx
 
-from outboxd.demo.shopper import Purchase
+from outboxd.demo.shopper import WEBHOOKS, Purchase, ShopAway
+from outboxd.demo.storefront import Storefront
 
 logger = logging.getLogger(__name__)
 
 CUSTOMERS = 4
-"""Threads, which share a pool of connections as the requests of a web service do."""
+"""Threads; more would not wait for the shop but for each other."""
 
-CONNECTION_SECONDS = 5.0
-"""How long a customer waits for a connection, and the pool for the database, before either asks
-anew: the pool's own pauses between attempts grow to half a minute."""
+ANSWER_SECONDS = 10.0
+"""More than the shop itself waits for its database."""
 
-RECONNECT_SECONDS = 0.05
+AGAIN_SECONDS = 0.05
 
 
 class Schedule:
@@ -61,11 +60,12 @@ class Schedule:
 
 
 class Customer(threading.Thread):
-    """Makes one purchase after the other; a lost connection makes it try the same one again."""
+    """Makes one purchase after the other; while the shop is away it tries the same one again."""
 
-    def __init__(self, pool: ConnectionPool, schedule: Schedule) -> None:
+    def __init__(self, client: httpx.Client, webhook_secret: str, schedule: Schedule) -> None:
         super().__init__(name="customer")
-        self._pool = pool
+        self._client = client
+        self._webhook_secret = webhook_secret
         self._schedule = schedule
         self.failure: Exception | None = None
         """What ended this customer early; a thread cannot raise it to anybody."""
@@ -74,14 +74,10 @@ class Customer(threading.Thread):
         purchase = self._schedule.next()
         while purchase is not None and not self._schedule.stopping.is_set():
             try:
-                with self._pool.connection() as connection:
-                    purchase.make(connection)
-            except psycopg.OperationalError as error:
-                logger.warning("the shop's database is away", extra={"error": str(error)})
-                # Its other connections died with this one, most likely. The pool's own check of a
-                # connection that is asked for pauses for a second after each dead one.
-                self._pool.check()
-                self._schedule.stopping.wait(RECONNECT_SECONDS)
+                purchase.make(self._client, self._webhook_secret)
+            except ShopAway as error:
+                logger.warning("the shop is away", extra={"error": str(error)})
+                self._schedule.stopping.wait(AGAIN_SECONDS)
                 continue
             except Exception as error:
                 self.failure = error
@@ -107,11 +103,15 @@ class Shop:
 
 
 @contextmanager
-def shopping(dsn: str, *, orders: int | None, rate: float, seed: int) -> Iterator[Shop]:
+def shopping(
+    storefront: Storefront, *, orders: int | None, rate: float, seed: int
+) -> Iterator[Shop]:
     """Make `orders` purchases (None: without end), `rate` a second, while the block lasts."""
-    with _pool(dsn) as pool:
+    with _client(storefront.address) as client:
         schedule = Schedule(orders=orders, rate=rate, seed=seed)
-        customers = [Customer(pool, schedule) for _ in range(CUSTOMERS)]
+        customers = [
+            Customer(client, storefront.webhook_secret, schedule) for _ in range(CUSTOMERS)
+        ]
         for customer in customers:
             customer.start()
         try:
@@ -122,11 +122,10 @@ def shopping(dsn: str, *, orders: int | None, rate: float, seed: int) -> Iterato
                 customer.join()
 
 
-def _pool(dsn: str) -> ConnectionPool:
-    return ConnectionPool(
-        dsn,
-        kwargs={"autocommit": True},
-        min_size=CUSTOMERS,
-        timeout=CONNECTION_SECONDS,
-        reconnect_timeout=CONNECTION_SECONDS,
+def _client(address: str) -> httpx.Client:
+    return httpx.Client(
+        base_url=address,
+        timeout=ANSWER_SECONDS,
+        limits=httpx.Limits(max_connections=CUSTOMERS * WEBHOOKS),
+        trust_env=False,  # the shop is on this machine, whatever proxies there are
     )

@@ -4,7 +4,8 @@ from collections.abc import Iterator, Mapping
 
 import msgspec
 
-from outboxd.demo.counting import EFFECTS_OF_PAYMENT, Count
+from outboxd.demo.counting import Count
+from outboxd.demo.flows import EFFECTS_OF_PAYMENT, Flow
 
 CONSUMERS = "consumer:"
 
@@ -12,19 +13,25 @@ CONSUMERS = "consumer:"
 class Summary(msgspec.Struct, frozen=True, kw_only=True):
     """`restarts` and `kills_by_child` are by child; `problems` is empty when all is well.
 
-    A run is `stopped` when somebody ended it at some moment, so that work may be left.
+    `repetitions_explained` is the most that kills, and answers of partners that were lost on
+    purpose, account for: nobody can tell whether a call whose answer is lost was heard. A run is
+    `stopped` when somebody ended it at some moment, so that work may be left.
     """
 
     orders: int
+    events_expected: int
     events_committed: int
     events_published: int
     effects_expected: int
     effects_missing: int
     effects_duplicated: int
     emails_repeated: int
+    calls_repeated: int
+    repetitions_explained: int
     dead_letters: int
     outbox_backlog: int
     messages_left: int
+    flows: dict[str, Flow]
     restarts: dict[str, int]
     kills: int
     kills_by_child: dict[str, int]
@@ -41,11 +48,13 @@ def summarize(
     restarts: Mapping[str, int],
     kills: Mapping[str, int],
     concurrency: int,
+    answers_lost: int,
     exact_queues: bool,
     seconds: float,
     supervisor_exit_code: int,
 ) -> Summary:
-    """The summary of a run. `concurrency` is how many e-mails one pool sends at a time.
+    """The summary of a run. `concurrency` is how many calls one pool makes at a time, and
+    `answers_lost` how often a partner did what it was asked and did not say so.
 
     `exact_queues` says that the queues' service counts exactly, as stand-ins do; AWS's own numbers
     settle within a minute, and what they do not explain proves nothing.
@@ -57,14 +66,17 @@ def summarize(
         number for child, number in kills.items() if child.startswith(CONSUMERS)
     )
     problems = [
-        *_never_allowed(count, in_use_when_killed),
+        *_never_allowed(count, in_use_when_killed, answers_lost),
         *(_unfinished(count, orders_wanted) if orders_wanted is not None else ()),
         *(_lost(count) if orders_wanted is None and exact_queues else ()),
     ]
     if supervisor_exit_code != 0:
         problems.append(f"the supervisor ended with exit code {supervisor_exit_code}")
+    facts = msgspec.structs.asdict(count)
+    facts["flows"] = {**count.flows, "analytics_total": facts.pop("analytics_total")}
     return Summary(
-        **msgspec.structs.asdict(count),
+        **facts,
+        repetitions_explained=in_use_when_killed + answers_lost,
         restarts=dict(restarts),
         kills=sum(kills.values()),
         kills_by_child=dict(kills),
@@ -75,15 +87,22 @@ def summarize(
     )
 
 
-def _never_allowed(count: Count, in_use_when_killed: int) -> Iterator[str]:
+def _never_allowed(count: Count, in_use_when_killed: int, answers_lost: int) -> Iterator[str]:
     if count.effects_duplicated > 0:
         yield f"{count.effects_duplicated} effects happened more than once"
+    if count.analytics_total.too_many > 0:
+        yield f"{count.analytics_total.too_many} minor units were counted as sales and not ordered"
     if count.dead_letters > 0:
         yield f"{count.dead_letters} messages were dead-lettered"
     if count.emails_repeated > in_use_when_killed:
         yield (
             f"{count.emails_repeated} e-mails were repeated, and kills explain "
             f"{in_use_when_killed} at the most"
+        )
+    if count.calls_repeated > in_use_when_killed + answers_lost:
+        yield (
+            f"{count.calls_repeated} calls of partners were repeated, and kills and lost answers "
+            f"explain {in_use_when_killed + answers_lost} at the most"
         )
     if count.events_unexpected > 0:
         yield f"{count.events_unexpected} events were published by repeated requests"
@@ -108,6 +127,8 @@ def _unfinished(count: Count, orders_wanted: int) -> Iterator[str]:
         yield f"{count.orders} of {orders_wanted} orders were made"
     if count.effects_missing > 0:
         yield f"{count.effects_missing} of {count.effects_expected} effects are missing"
+    if count.analytics_total.missing > 0:
+        yield f"{count.analytics_total.missing} minor units of sales are missing in the analytics"
     if count.outbox_backlog > 0:
         yield f"{count.outbox_backlog} events are not published"
     if count.messages_left > 0:

@@ -1,11 +1,14 @@
-"""The tables of the live picture: processes, queues, handlers."""
+"""The tables of the live picture: processes with their queues, and flows."""
 
 from rich.table import Table
 from rich.text import Text
 
+from outboxd.demo.counting import QueueDepth
+from outboxd.demo.flows import Flow
 from outboxd.demo.killer import Kills
 from outboxd.demo.metrics import ChildView
 from outboxd.demo.observation import Observation
+from outboxd.demo.wording import flow_title
 
 STATE_STYLES = {
     "ready": "green",
@@ -17,50 +20,60 @@ STATE_STYLES = {
 
 UNKNOWN = "-"
 
-FEW_COLUMNS = 4
+CONSUMER = "consumer:"
 
 
 def children_table(observation: Observation, kills: Kills | None) -> Table:
-    """Every child; its kills only when it is the demo that kills, for it knows of no others."""
-    kill_titles = ["killed by demo"] if kills is not None else []
-    table = _table("child", "pid", "state", *kill_titles, "restarts", "memory")
+    """Every child, and what its queue holds; its kills only when it is the demo that kills, for it
+    knows of no others."""
+    kill_titles = ["kills"] if kills is not None else []
+    table = _table(
+        "child", "pid", "state", *kill_titles, "restarts", "memory", "waiting", "busy", "dead"
+    )
     for child in observation.children:
         table.add_row(
-            child.name,
+            child.name.removeprefix(CONSUMER),
             UNKNOWN if child.pid is None else str(child.pid),
             Text(child.state, style=STATE_STYLES.get(child.state, "")),
             *([str(kills.by_role.get(child.name, 0))] if kills is not None else []),
             str(child.restarts),
             _memory(child),
-        )
-    return table
-
-
-def queues_table(observation: Observation) -> Table:
-    """What each queue holds, and its dead-letter queue."""
-    table = _table("queue", "waiting", "in flight", "delayed", "dead letters")
-    for name, depth in observation.queues.items():
-        table.add_row(
-            name,
-            str(depth.visible),
-            str(depth.in_flight),
-            str(depth.delayed),
-            str(observation.dead_letters[name].total),
+            *_queue(child, observation),
         )
     return table
 
 
 def flows_table(observation: Observation) -> Table:
-    """How fast each handler works, from the commit of the event to the effect."""
-    table = _table("handler", "effects/s", "p50", "p99")
-    for flow in observation.flows:
-        table.add_row(
-            flow.handler,
-            f"{flow.rate:.1f}",
-            f"{flow.p50_seconds * 1000:.0f} ms",
-            f"{flow.p99_seconds * 1000:.0f} ms",
+    """How far each flow is, and how fast, from the commit of its event to the effect."""
+    table = _table("flow", "done", "of", "repeated", "per s", "p50", "p99")
+    for name, flow in observation.count.flows.items():
+        speed = observation.speeds.get(name)
+        speeds = (
+            [f"{speed.rate:.1f}", f"{speed.p50_seconds:.2f} s", f"{speed.p99_seconds:.2f} s"]
+            if speed is not None
+            else []
         )
+        table.add_row(flow_title(name), *_numbers(flow), *speeds)
     return table
+
+
+def _numbers(flow: Flow) -> list[str | Text]:
+    done = Text(str(flow.got), style="bold red" if flow.too_many else "")
+    return [done, str(flow.expected), str(flow.repeated) if flow.repeated else ""]
+
+
+def _queue(child: ChildView, observation: Observation) -> list[str | Text]:
+    """Waiting, being worked on, dead: in the first process of a pool, for all of them."""
+    queue, _, number = child.name.removeprefix(CONSUMER).rpartition("/")
+    if number != "1" or queue not in observation.queues:
+        return []
+    depth: QueueDepth = observation.queues[queue]
+    dead = observation.dead_letters[queue].total
+    return [
+        str(depth.visible + depth.delayed),
+        str(depth.in_flight),
+        Text(str(dead), style="bold red" if dead else ""),
+    ]
 
 
 def _memory(child: ChildView) -> str:
@@ -71,10 +84,8 @@ def _memory(child: ChildView) -> str:
 
 
 def _table(first: str, *others: str) -> Table:
-    """With columns below those of the other tables, as long as 80 characters are enough."""
-    roomy = len(others) <= FEW_COLUMNS
-    table = Table(box=None, pad_edge=False, header_style="bold cyan")
-    table.add_column(first, min_width=32 if roomy else 25, no_wrap=True)
+    table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0), header_style="bold cyan")
+    table.add_column(first, min_width=21, no_wrap=True)
     for title in others:
-        table.add_column(title, justify="right", min_width=9 if roomy else 7, no_wrap=True)
+        table.add_column(title, justify="right", min_width=6, no_wrap=True)
     return table

@@ -10,10 +10,7 @@ from outboxd.demo.observation import Observation
 from outboxd.demo.scene import Scene
 from outboxd.demo.wording import counted
 
-TITLE = (
-    "A skincare shop: every order is paid, and each order gives 3 effects:",
-    "it is counted, it is marked paid, and its confirmation e-mail is sent.",
-)
+TITLE = "A skincare shop: orders are reserved, paid, shipped, invoiced, counted and told of."
 
 
 class View(Protocol):
@@ -40,7 +37,7 @@ class LineView:
         print(text, file=self._stream, flush=True)
 
     def opened(self, scene: Scene) -> None:
-        for line in (*TITLE, *addresses(scene)):
+        for line in (TITLE, *addresses(scene)):
             self.say(line)
 
     def show(self, observation: Observation, kills: Kills | None) -> None:
