@@ -38,6 +38,7 @@ from handlers.events import (
 from handlers.orders import UnknownOrder
 from handlers.receipts import store_payment
 from handlers.refunds import owe_refund
+from handlers.waiting import later
 from handlers.webhooks import (
     WINDOW_SECONDS,
     GatewayPayment,
@@ -49,7 +50,7 @@ from handlers.webhooks import (
     read_report,
     verify,
 )
-from outboxd import Context, Event, NewJob, Reject, RetryLater, enqueue, publish
+from outboxd import Context, Event, NewJob, Reject, enqueue, publish
 
 __all__ = [
     "GatewayPayment",
@@ -69,8 +70,6 @@ __all__ = [
 MARK_PAID = "payment.mark_paid"
 PROCESS = "payment.process"
 """These handlers' names in the configuration."""
-
-LONGEST_WAIT_SECONDS = 300.0
 
 # Only the order is locked: whoever changes it, and whoever else brings a payment, waits here.
 LOCK_BILL = """
@@ -180,7 +179,7 @@ def process_payment(job: Event[ProcessPayment], tx: psycopg.Connection, context:
     """
     progress = _lock_progress(tx, job.payload.event_id)
     if progress is None:
-        raise _later(f"there is no payment of event {job.payload.event_id}", context)
+        raise later(f"there is no payment of event {job.payload.event_id}", context)
     match next_step(progress):
         case Proceed():
             tx.execute(APPLY_PAYMENT, (progress.payment_id,))
@@ -189,7 +188,7 @@ def process_payment(job: Event[ProcessPayment], tx: psycopg.Connection, context:
         case Settled():
             return
         case Wait(explanation=explanation):
-            raise _later(explanation, context)
+            raise later(explanation, context)
         case step:
             assert_never(step)
 
@@ -217,10 +216,3 @@ def _start_what_follows(tx: psycopg.Connection, order_id: UUID, customer_id: UUI
         channel="whatsapp", template="payment_success", customer_id=customer_id, order_id=order_id
     )
     publish(tx, order_event(told))
-
-
-def _later(reason: str, context: Context) -> RetryLater:
-    """With delays that grow like the daemon's own: what is waited for may be in an outage."""
-    # The exponent is bounded, as an operator may allow any number of attempts.
-    seconds = min(2.0 ** min(context.attempt - 1, 16), LONGEST_WAIT_SECONDS)
-    return RetryLater(reason, after_seconds=seconds)

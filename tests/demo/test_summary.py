@@ -1,24 +1,42 @@
 """What counts as a run that went well."""
 
+from typing import Any
+
 import msgspec
 import pytest
 
 from outboxd.demo.counting import Count
+from outboxd.demo.flows import Flow
 from outboxd.demo.report import lines
 from outboxd.demo.summary import Summary, summarize
 
+FLOWS = {"orders_paid": Flow(10, 10), "emails_sent": Flow(10, 10), "push_sent": Flow(10, 10)}
+
 PERFECT = Count(
     orders=10,
+    events_expected=20,
     events_committed=20,
     events_published=20,
     effects_expected=30,
     effects_missing=0,
     effects_duplicated=0,
     emails_repeated=0,
+    calls_repeated=0,
     dead_letters=0,
     outbox_backlog=0,
     messages_left=0,
+    flows=FLOWS,
+    analytics_total=Flow(5350, 5350),
 )
+
+
+TABLE = [
+    "  flow                        expected         got  repeated",
+    "  orders paid                       10          10",
+    "  e-mails sent                      10          10",
+    "  push sent                         10          10",
+    "  analytics total, cents          5350        5350",
+]
 
 
 def summary_of(
@@ -26,6 +44,7 @@ def summary_of(
     *,
     orders_wanted: int | None = 10,
     kills: dict[str, int] | None = None,
+    answers_lost: int = 0,
     exact_queues: bool = True,
     supervisor_exit_code: int = 0,
 ) -> Summary:
@@ -35,13 +54,14 @@ def summary_of(
         restarts={"relay": 2},
         kills=kills or {},
         concurrency=5,
+        answers_lost=answers_lost,
         exact_queues=exact_queues,
         seconds=1.26,
         supervisor_exit_code=supervisor_exit_code,
     )
 
 
-def but(**changes: int) -> Count:
+def but(**changes: Any) -> Count:
     return msgspec.structs.replace(PERFECT, **changes)
 
 
@@ -62,6 +82,18 @@ def test_a_perfect_run_has_no_problem() -> None:
         (but(events_committed=21), "1 events were published by repeated requests"),
         (but(events_committed=19), "1 events are missing from the outbox"),
         (but(emails_repeated=1), "1 e-mails were repeated, and kills explain 0 at the most"),
+        (
+            but(calls_repeated=2),
+            "2 calls of partners were repeated, and kills and lost answers explain 0 at the most",
+        ),
+        (
+            but(analytics_total=Flow(5350, 5300)),
+            "50 minor units of sales are missing in the analytics",
+        ),
+        (
+            but(analytics_total=Flow(5350, 5360)),
+            "10 minor units were counted as sales and not ordered",
+        ),
     ],
 )
 def test_each_number_that_must_be_zero_is_a_problem_when_it_is_not(
@@ -81,6 +113,18 @@ def test_emails_may_repeat_as_often_as_pools_were_killed_while_sending() -> None
     assert summary_of(but(emails_repeated=11), kills=kills).problems != ()
 
 
+def test_calls_may_repeat_as_often_as_answers_were_lost_and_pools_killed_while_calling() -> None:
+    kills = {"consumer:a/1": 1, "extender": 9}
+
+    told = summary_of(but(calls_repeated=7), kills=kills, answers_lost=2)
+    assert (told.problems, told.repetitions_explained) == ((), 7)
+    assert summary_of(but(calls_repeated=8), kills=kills, answers_lost=2).problems != ()
+
+
+def test_lost_answers_of_partners_explain_no_repeated_email() -> None:
+    assert summary_of(but(emails_repeated=1), answers_lost=5).problems != ()
+
+
 def test_a_run_that_was_stopped_may_leave_work_but_repeat_none() -> None:
     left = but(effects_missing=2, outbox_backlog=1, messages_left=1)
 
@@ -91,9 +135,9 @@ def test_a_run_that_was_stopped_may_leave_work_but_repeat_none() -> None:
 @pytest.mark.parametrize(
     "count",
     [
-        but(effects_missing=3, outbox_backlog=1),
-        but(effects_missing=3, messages_left=1),
-        but(effects_missing=3, events_committed=19),
+        but(effects_missing=16, outbox_backlog=1),
+        but(effects_missing=16, messages_left=1),
+        but(effects_missing=16, events_committed=19),
         but(effects_missing=1),
     ],
 )
@@ -104,7 +148,7 @@ def test_what_is_missing_and_waits_nowhere_is_lost_however_the_run_ended(count: 
 
 
 def test_where_queues_are_counted_roughly_they_prove_no_loss() -> None:
-    missing = but(effects_missing=3, messages_left=1)
+    missing = but(effects_missing=16, messages_left=1)
 
     assert summary_of(missing, orders_wanted=None, exact_queues=False).problems == ()
 
@@ -114,7 +158,9 @@ def test_work_that_a_stop_left_is_told_as_that_and_not_as_missing() -> None:
 
     assert lines(summary_of(left, orders_wanted=None)) == [
         "10 orders, 20 of 20 events published, in 1.3 s",
-        "effects: 30 expected, 26 done, 0 duplicated; e-mails repeated: 0",
+        *TABLE,
+        "effects: 30 expected, 26 done, 0 duplicated",
+        "repeated under the same key: 0 e-mails, 0 calls (explained: 0 at most)",
         "  4 not done yet: stopped with 1 in the outbox and 2 in the queues",
         "  nothing is lost: a daemon that starts again goes on with them",
         "restarts: 2, supervisor's exit code: 0",
@@ -127,12 +173,22 @@ def test_a_run_that_had_to_drain_is_told_strictly() -> None:
 
     told = lines(summary_of(left, kills={"relay": 1}))
 
-    assert told[1:4] == [
-        "effects: 30 expected, 4 missing, 0 duplicated; e-mails repeated: 0",
+    assert told[1 + len(TABLE) :][:5] == [
+        "effects: 30 expected, 4 missing, 0 duplicated",
+        "repeated under the same key: 0 e-mails, 0 calls (explained: 0 at most)",
         "left: 1 in the outbox, 2 in the queues, 0 dead letters",
         "killed by the demo: 1, restarts: 2, supervisor's exit code: 0",
+        "NOT as it should be:",
     ]
-    assert told[4] == "NOT as it should be:"
+
+
+def test_a_flow_that_repeated_calls_says_how_often() -> None:
+    repeated = but(flows={"push_sent": Flow(10, 10, repeated=3)})
+
+    assert (
+        lines(summary_of(repeated))[2]
+        == "  push sent                         10          10         3"
+    )
 
 
 def test_the_summary_as_json_has_every_number_for_programs() -> None:
@@ -140,15 +196,24 @@ def test_the_summary_as_json_has_every_number_for_programs() -> None:
 
     assert told == {
         "orders": 10,
+        "events_expected": 20,
         "events_committed": 20,
         "events_published": 20,
         "effects_expected": 30,
         "effects_missing": 0,
         "effects_duplicated": 0,
         "emails_repeated": 0,
+        "calls_repeated": 0,
+        "repetitions_explained": 0,
         "dead_letters": 0,
         "outbox_backlog": 0,
         "messages_left": 0,
+        "flows": {
+            "orders_paid": {"expected": 10, "got": 10, "repeated": 0},
+            "emails_sent": {"expected": 10, "got": 10, "repeated": 0},
+            "push_sent": {"expected": 10, "got": 10, "repeated": 0},
+            "analytics_total": {"expected": 5350, "got": 5350, "repeated": 0},
+        },
         "restarts": {"relay": 2},
         "kills": 2,
         "kills_by_child": {"relay": 2},

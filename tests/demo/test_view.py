@@ -10,52 +10,81 @@ from rich.console import Console
 from rich.live import Live
 
 from outboxd.core.settings import Settings
-from outboxd.demo.counting import EMAIL_HANDLER, HANDLERS, Count, Outbox, QueueDepth
+from outboxd.demo.counting import Count, Outbox, QueueDepth
 from outboxd.demo.flows import Flow
 from outboxd.demo.killer import Kills
 from outboxd.demo.metrics import ChildView
 from outboxd.demo.observation import Observation
+from outboxd.demo.partners import Partners
 from outboxd.demo.picture import LivePicture
 from outboxd.demo.queues import Queues
+from outboxd.demo.s3_and_ses import S3AndSes
 from outboxd.demo.scene import Scene
+from outboxd.demo.speeds import MEASURED, Speed
+from outboxd.demo.storefront import Storefront
 from outboxd.demo.supervisor import Supervisor
 from outboxd.demo.view import LineView, viewing
+
+QUEUES = (
+    "payment-events",
+    "inventory-events",
+    "shipping-events",
+    "notification-events",
+    "analytics-events",
+    "jobs",
+)
+
+FLOWS = {name: Flow(10_000, 9_998) for name in MEASURED.values()}
 
 NOW = Observation(
     at=0.0,
     counting_seconds=0.0,
     count=Count(
         orders=10,
+        events_expected=20,
         events_committed=20,
         events_published=18,
         effects_expected=30,
         effects_missing=4,
         effects_duplicated=0,
         emails_repeated=0,
+        calls_repeated=1_000,
         dead_letters=7,
         outbox_backlog=2,
         messages_left=6,
+        flows={
+            **FLOWS,
+            "invoices_stored": Flow(10_000, 9_998),
+            "push_sent": Flow(10_000, 9_999, repeated=1_000),
+        },
+        analytics_total=Flow(1, 1),
     ),
     outbox=Outbox(committed=20, published=18, backlog=2, oldest_seconds=1.25),
     queues={
-        "order-events": QueueDepth(visible=3, in_flight=2, delayed=1),
-        "payment-events": QueueDepth(visible=12_345),
+        **dict.fromkeys(QUEUES, QueueDepth(visible=12_345)),
+        "jobs": QueueDepth(visible=3, in_flight=2, delayed=1),
     },
-    dead_letters={"order-events": QueueDepth(visible=7), "payment-events": QueueDepth()},
-    flows=tuple(
-        Flow(handler=handler, p50_seconds=0.0123, p99_seconds=99.999, rate=24.8)
-        for handler in (*(handler for _, handler in HANDLERS), EMAIL_HANDLER)
-    ),
+    dead_letters={**dict.fromkeys(QUEUES, QueueDepth()), "jobs": QueueDepth(visible=7)},
+    speeds={
+        name: Speed(p50_seconds=0.123, p99_seconds=99.999, rate=24.8) for name in MEASURED.values()
+    },
     children=(
-        ChildView(
-            name="consumer:payment-events/1", state="ready", restarts=0, rss_bytes=42_000_000, pid=7
+        *(
+            ChildView(
+                name=f"consumer:{queue}/1",
+                state="ready",
+                restarts=0,
+                rss_bytes=42_000_000,
+                pid=4_194_304,
+            )
+            for queue in QUEUES[:-1]
         ),
-        ChildView(name="consumer:order-events/1", state="starting", restarts=1, rss_bytes=9, pid=8),
+        ChildView(name="consumer:jobs/1", state="starting", restarts=1, rss_bytes=9, pid=8),
         ChildView(name="extender", state="ready", restarts=0, rss_bytes=0, pid=4_194_304),
         ChildView(name="relay", state="backoff", restarts=3, rss_bytes=42_000_000),
     ),
 )
-KILLS = Kills({"relay": 2}, awaited=("consumer:order-events/1", "consumer:payment-events/1"))
+KILLS = Kills({"relay": 2}, awaited=("consumer:jobs/1", "consumer:payment-events/1"))
 
 
 @pytest.mark.parametrize(
@@ -93,10 +122,15 @@ def test_lines_do_not_tell_the_same_count_twice() -> None:
     assert len(stream.getvalue().splitlines()) == 2
 
 
-def drawn(kills: Kills | None, columns: int = 80) -> list[str]:
+SMALL = (80, 24)
+LARGE = (200, 60)
+
+
+def drawn(kills: Kills | None, size: tuple[int, int] = LARGE) -> list[str]:
     """The lines of a picture in a terminal of that size, were it as high as it has to be."""
     stream = io.StringIO()
-    console = Console(file=stream, width=columns, force_terminal=False)
+    columns, rows = size
+    console = Console(file=stream, width=columns, height=rows, force_terminal=False)
     with Live(console=console, auto_refresh=False) as live:
         picture = LivePicture(live)
         picture.opened(a_scene())
@@ -115,26 +149,29 @@ def a_scene() -> Scene:
         log=folder / "outboxd.log",
         queues=create_autospec(Queues, instance=True),
         mail=folder / "mail",
+        partners=create_autospec(Partners, instance=True),
+        s3_and_ses=create_autospec(S3AndSes, instance=True),
+        storefront=Storefront("http://127.0.0.1:65534", "secret"),
         supervisor=supervisor,
     )
 
 
-def test_the_picture_has_children_queues_and_speeds() -> None:
+def test_the_picture_has_children_with_their_queues_and_flows_with_their_speeds() -> None:
     rows = [line.split() for line in drawn(None)]
 
     assert ["relay", "-", "backoff", "3", "-"] in rows
-    assert ["consumer:payment-events/1", "7", "ready", "0", "42", "MB"] in rows
-    assert ["order-events", "3", "2", "1", "7"] in rows
-    assert ["payment.mark_paid", "24.8", "12", "ms", "99999", "ms"] in rows
-    assert ["notification.confirmation_email", "24.8", "12", "ms", "99999", "ms"] in rows
+    assert ["jobs/1", "8", "starting", "1", "-", "4", "2", "7"] in rows
+    assert ["payment-events/1", "4194304", "ready", "0", "42", "MB", "12345", "0", "0"] in rows
+    assert ["orders", "paid", "9998", "10000", "24.8", "0.12", "s", "100.00", "s"] in rows
+    assert ["push", "sent", "9999", "10000", "1000", "24.8", "0.12", "s", "100.00", "s"] in rows
+    assert ["invoices", "stored", "9998", "10000"] in rows
 
 
 def test_the_picture_has_totals_and_says_what_must_not_be() -> None:
     text = "\n".join(drawn(None))
 
-    assert "10 orders   events 18/20 published   effects 26/30\n" in text
-    assert "outbox 2, oldest 1.2 s   dead letters 7\n" in text
-    assert "duplicated" not in text
+    assert "10 orders   events 18/20   effects 26/30   outbox 2 (1.2 s)   dead letters 7\n" in text
+    assert "duplicates" not in text
 
 
 def test_the_picture_says_where_to_look() -> None:
@@ -149,26 +186,27 @@ def test_the_demos_own_kills_are_shown_when_it_kills() -> None:
     rows = [line.split() for line in drawn(KILLS)]
 
     assert ["relay", "-", "backoff", "2", "3", "-"] in rows
-    assert "killed by demo" not in "\n".join(drawn(None))
+    assert "kills" not in "\n".join(drawn(None))
 
 
 @pytest.mark.parametrize("kills", [None, KILLS])
 def test_a_child_that_starts_has_no_size_yet(kills: Kills | None) -> None:
-    sizes = {line.split()[0]: line.split()[-1] for line in drawn(kills) if line}
+    words = [line.split() for line in drawn(kills) if line]
+    starting = next(row for row in words if row[0] == "jobs/1")
+    unknown = next(row for row in words if row[0] == "extender")
 
-    assert sizes["consumer:order-events/1"] == "-"
-    assert sizes["extender"] == "-"
+    assert "MB" not in starting
+    assert unknown[-1] == "-"
 
 
 @pytest.mark.parametrize("kills", [None, KILLS])
 def test_the_picture_fits_a_small_terminal(kills: Kills | None) -> None:
-    """Nothing is broken into two lines, cut or left out: a larger terminal shows the same."""
-    small, large = drawn(kills), drawn(kills, columns=200)
+    """Nothing is broken into two lines or cut: a large terminal has the same, and room besides."""
+    small, large = drawn(kills, SMALL), drawn(kills, LARGE)
 
     assert len(small) <= 24
-    assert [line for line in small if "still to be killed" not in line] == [
-        line for line in large if "still to be killed" not in line
-    ]
+    assert set(small[:-1]) <= set(large)
+    assert len(large) > len(small)
 
 
 def test_a_stream_that_is_no_terminal_gets_lines(tmp_path: Path) -> None:

@@ -1,9 +1,7 @@
 """The shop over HTTP: a real server, a real client, and a database that may be away."""
 
-import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID, uuid4
@@ -11,9 +9,7 @@ from uuid import UUID, uuid4
 import httpx
 import psycopg
 import pytest
-import uvicorn
 from psycopg_pool import ConnectionPool
-from starlette.applications import Starlette
 
 from handlers.api import MOST_BODY_BYTES, create_app
 from handlers.orders import create_order
@@ -26,6 +22,7 @@ from tests.shop.customers import (
     number_of,
     types_told,
 )
+from tests.shop.serving import served
 
 NOWHERE = "postgresql://127.0.0.1:1/shop"
 """Nothing listens on port 1."""
@@ -38,39 +35,6 @@ CHECKOUT: dict[str, Any] = {
         {"sku": "lip-balm", "quantity": 1, "unit_price": 450},
     ],
 }
-
-
-class Server(uvicorn.Server):
-    """Tells when it listens."""
-
-    def __init__(self, app: Starlette) -> None:
-        config = uvicorn.Config(app, port=0, log_config=None, ws="none", lifespan="on")
-        super().__init__(config)
-        self.listening = threading.Event()
-
-    async def startup(self, sockets: Any = None) -> None:
-        await super().startup(sockets)
-        self.listening.set()
-
-    @property
-    def address(self) -> str:
-        port = self.servers[0].sockets[0].getsockname()[1]
-        return f"http://127.0.0.1:{port}"
-
-
-@contextmanager
-def served(app: Starlette) -> Iterator[httpx.Client]:
-    """A client of the application while the block lasts."""
-    server = Server(app)
-    thread = threading.Thread(target=server.run)
-    thread.start()
-    try:
-        assert server.listening.wait(30)
-        with httpx.Client(base_url=server.address, trust_env=False, timeout=30) as client:
-            yield client
-    finally:
-        server.should_exit = True
-        thread.join()
 
 
 @pytest.fixture

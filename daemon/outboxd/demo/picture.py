@@ -70,8 +70,8 @@ def _progress(observation: Observation) -> list[str | Text]:
         counted(count.orders, "order"),
         f"events {count.events_published}/{count.events_committed}",
         f"effects {done}/{count.effects_expected}",
-        f"outbox {outbox.backlog}, oldest {outbox.oldest_seconds:.1f} s",
-        _bad(count.effects_duplicated, "duplicated effects"),
+        f"outbox {outbox.backlog} ({outbox.oldest_seconds:.1f} s)",
+        _bad(count.effects_duplicated, "duplicates"),
         _bad(count.dead_letters, "dead letters"),
     ]
 

@@ -87,5 +87,5 @@ def _table(first: str, *others: str) -> Table:
     table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0), header_style="bold cyan")
     table.add_column(first, min_width=21, no_wrap=True)
     for title in others:
-        table.add_column(title, justify="right", min_width=6, no_wrap=True)
+        table.add_column(title, justify="right", min_width=4, no_wrap=True)
     return table

@@ -10,7 +10,7 @@ from outboxd.demo.observation import Observation
 from outboxd.demo.scene import Scene
 from outboxd.demo.wording import counted
 
-TITLE = "A skincare shop: orders are reserved, paid, shipped, invoiced, counted and told of."
+TITLE = "A skincare shop: orders are reserved, paid, shipped, invoiced and told of."
 
 
 class View(Protocol):
