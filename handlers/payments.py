@@ -64,7 +64,6 @@ __all__ = [
     "mark_paid",
     "process_payment",
     "receive_webhook",
-    "record_payment",
 ]
 
 MARK_PAID = "payment.mark_paid"
@@ -131,17 +130,6 @@ def receive_webhook(
             return Receipt.DUPLICATE
         enqueue(connection, NewJob(PROCESS_PAYMENT, ProcessPayment(event_id=event_id)))
         return Receipt.NEW
-
-
-def record_payment(connection: psycopg.Connection, payment: GatewayPayment) -> bool:
-    """Store a payment that is known to be true, and publish `payment.succeeded` alone.
-
-    Returns whether it was new. Raises `UnknownOrder`, and `WebhookReplayed` for a transaction that
-    is known as something else.
-    """
-    gateway_event_id = f"transaction:{payment.transaction_id}"
-    with connection.transaction():
-        return store_payment(connection, payment, gateway_event_id) is not None
 
 
 def mark_paid(event: Event[PaymentSucceeded], tx: psycopg.Connection) -> None:

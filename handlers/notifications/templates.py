@@ -4,16 +4,13 @@ from collections.abc import Callable, Mapping
 
 from msgspec import Struct
 
+from handlers.money import amount
 from handlers.notifications.orders import Order
 from outboxd import Reject
 
 ORDER_CONFIRMATION = "order_confirmation"
 PAYMENT_SUCCESS = "payment_success"
 SHIPPED = "shipped"
-
-NO_DECIMALS = frozenset({"CLP", "ISK", "JPY", "KRW", "PYG", "UGX", "VND", "XAF", "XOF", "XPF"})
-THREE_DECIMALS = frozenset({"BHD", "IQD", "JOD", "KWD", "LYD", "OMR", "TND"})
-"""Currencies of ISO 4217 whose minor unit is not a hundredth."""
 
 
 class Text(Struct, frozen=True):
@@ -66,10 +63,3 @@ def check_template(template: str) -> None:
 def unknown(kind: str, name: str, known: Mapping[str, object]) -> str:
     """What is wrong with a name, and what it could have been."""
     return f"there is no {kind} {name[:60]!r}: expected one of {', '.join(sorted(known))}"
-
-
-def amount(minor: int, currency: str) -> str:
-    """An amount as customers write it: SGD 53.50, JPY 5350."""
-    decimals = 0 if currency in NO_DECIMALS else 3 if currency in THREE_DECIMALS else 2
-    whole, rest = divmod(minor, 10**decimals)
-    return f"{currency} {whole}" + (f".{rest:0{decimals}}" if decimals else "")

@@ -211,15 +211,22 @@ def test_the_effective_settings_are_shown_without_secrets(shop: Path) -> None:
     assert shown["import_path"] == [str(shop)]
 
 
+PRODUCTION = {
+    "DATABASE_URL": "postgresql://localhost/shop",
+    "COURIER_URL": "https://courier.example",
+    "COURIER_TOKEN": "secret",
+    "WHATSAPP_URL": "https://whatsapp.example",
+    "WHATSAPP_TOKEN": "secret",
+    "PUSH_URL": "https://push.example",
+    "PUSH_TOKEN": "secret",
+    "SMTP_HOST": "mail.example",
+    "INVOICE_BUCKET": "invoices",
+}
+
+
 @pytest.mark.parametrize("name", ["outboxd.toml", "shop.toml"])
-def test_the_configurations_that_come_along_are_good(name: str, tmp_path: Path) -> None:
-    result = check(
-        project_directory(),
-        "--config",
-        f"config/{name}",
-        DATABASE_URL="postgresql://localhost/shop",
-        MAIL_DIRECTORY=str(tmp_path / "mail"),
-    )
+def test_the_configurations_that_come_along_are_good(name: str) -> None:
+    result = check(project_directory(), "--config", f"config/{name}", **PRODUCTION)
 
     assert (result.returncode, result.stderr) == (ExitCode.OK, "")
     assert result.stdout.startswith("configuration ok: ")

@@ -10,7 +10,7 @@ import psycopg
 
 from handlers.events import PaymentSucceeded, ProcessPayment
 from handlers.orders import Checkout, Line, create_order
-from handlers.payments import GatewayPayment, Receipt, receive_webhook
+from handlers.payments import Receipt, receive_webhook
 from handlers.webhooks import sign
 from outboxd import Event
 
@@ -31,16 +31,6 @@ SECRET = "whsec_of_the_tests"
 
 def a_checkout(key: str = "key-1", lines: tuple[Line, ...] = CART) -> Checkout:
     return Checkout(customer_id=uuid4(), currency="SGD", lines=lines, idempotency_key=key)
-
-
-def a_payment(order_id: UUID, transaction_id: str = "tx-1", amount: int = COSTS) -> GatewayPayment:
-    return GatewayPayment(
-        order_id=order_id,
-        transaction_id=transaction_id,
-        amount=amount,
-        currency="SGD",
-        paid_at=datetime.now(UTC),
-    )
 
 
 def a_report(order_id: UUID | str, **changes: Any) -> bytes:

@@ -11,13 +11,14 @@ import psycopg
 import pytest
 
 from handlers.events import NotificationRequested, SendConfirmationEmail
+from handlers.money import amount
 from handlers.notifications import (
     ConfirmationEmail,
     RequestedConfirmationEmail,
     RequestedNotification,
     message_id,
 )
-from handlers.notifications.templates import TEMPLATES, amount
+from handlers.notifications.templates import TEMPLATES
 from outboxd import DeadLetter, Done, Event, Retry
 from outboxd.core.outcomes import Outcome
 from outboxd.demo.mail import MailReader

@@ -13,16 +13,12 @@ from handlers.events import (
     GenerateInvoicePdf,
     NotificationRequested,
     PaymentRefundDue,
-    PaymentSucceeded,
     ProcessPayment,
 )
 from handlers.orders import cancel_order, create_order
 from handlers.payments import (
-    UnknownOrder,
-    WebhookReplayed,
     mark_paid,
     process_payment,
-    record_payment,
 )
 from outboxd import DeadLetter, Done, Event, Retry
 from outboxd.testing import run
@@ -30,7 +26,6 @@ from tests.shop.customers import (
     COSTS,
     a_checkout,
     a_paid_order,
-    a_payment,
     a_reported_payment,
     a_success,
     an_event,
@@ -351,31 +346,6 @@ def test_a_second_payment_starts_nothing_of_its_own(shop: psycopg.Connection) ->
         assert run(process_payment, each, tx=shop) == Done()
 
     assert types_told(shop).count("generate_invoice_pdf") == 1
-
-
-def test_a_payment_that_is_known_to_be_true_is_told_in_one_event(
-    shop: psycopg.Connection,
-) -> None:
-    order_id = create_order(shop, a_checkout())
-
-    assert record_payment(shop, a_payment(order_id)) is True
-    assert record_payment(shop, a_payment(order_id)) is False
-
-    assert types_told(shop) == ["order.created", "payment.succeeded"]
-    told = payload_of(shop, "payment.succeeded", PaymentSucceeded)
-    assert (told.order_id, told.transaction_id, told.paid_amount) == (order_id, "tx-1", COSTS)
-
-
-def test_a_transaction_is_not_recorded_as_something_else(shop: psycopg.Connection) -> None:
-    order_id = create_order(shop, a_checkout())
-    record_payment(shop, a_payment(order_id))
-
-    with pytest.raises(WebhookReplayed):
-        record_payment(shop, a_payment(order_id, amount=COSTS + 1))
-    with pytest.raises(UnknownOrder):
-        record_payment(shop, a_payment(uuid4(), "tx-2"))
-
-    assert number_of(shop, "payments") == 1
 
 
 def together(dsn: str, handler: Callable[..., None], events: Sequence[Event[Any]]) -> list[object]:
