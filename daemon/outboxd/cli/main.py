@@ -18,6 +18,7 @@ from outboxd.core.exit_codes import ExitCode
 from outboxd.version import __version__
 
 COMMANDS = (
+    "init",
     "run",
     "check",
     "migrate",
@@ -31,6 +32,7 @@ COMMANDS = (
     "healthcheck",
     "demo",
     "localaws",
+    "localpostgres",
     "version",
 )
 """Modules of this package, in the order of `outboxd --help`; each has `add_parser` and `run`."""
