@@ -16,6 +16,10 @@ from outboxd.resources import project_directory
 
 PLENTY = 1_000_000
 
+MOST_CONNECTIONS = 200
+"""Six pools with ten calls at a time, the handlers' own, the shop's ten, and those that killed
+children leave behind for a moment."""
+
 
 @contextmanager
 def demo_database(server_url: str | None) -> Iterator[str]:
@@ -29,7 +33,7 @@ def demo_database(server_url: str | None) -> Iterator[str]:
             yield dsn
         return
     try:
-        with embedded_postgres() as server:
+        with embedded_postgres(max_connections=MOST_CONNECTIONS) as server:
             yield server.create_database("shop")
     except EmbeddedPostgresError as error:
         raise DemoError(str(error)) from error
