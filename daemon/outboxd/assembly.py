@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 from itertools import count
+from pathlib import Path
 from typing import assert_never
 
 import msgspec
@@ -112,6 +113,7 @@ async def _consumer(slot: Slot, welcome: Welcome, mailbox: Mailbox) -> AsyncIter
     from outboxd.adapters.handlers import Runner, extend_import_path, load_handlers
     from outboxd.adapters.known_suspects import KnownSuspects
     from outboxd.adapters.metrics.consumer import ConsumerMetrics
+    from outboxd.adapters.metrics.user import PoolUserMetrics
     from outboxd.adapters.postgres.consumer_database import consumer_database
     from outboxd.adapters.receive_counts import ReceiveCounts
     from outboxd.adapters.sqs.queue import consumer_queue
@@ -121,8 +123,8 @@ async def _consumer(slot: Slot, welcome: Welcome, mailbox: Mailbox) -> AsyncIter
     settings = welcome.settings
     queue = settings.queues[slot.queue]
     extend_import_path(settings.import_path)
-    handlers = load_handlers(settings, slot.queue)
     registry = CollectorRegistry()
+    handlers = load_handlers(settings, slot.queue, PoolUserMetrics(registry, slot.queue))
     progress = Progress()
     metrics = ConsumerMetrics(registry, slot.queue, queue, progress)
     async with AsyncExitStack() as stack:
@@ -237,9 +239,18 @@ def _snapshots(registry: CollectorRegistry) -> Callable[[], MetricsSnapshot]:
 class Daemon:
     """The supervisor with its HTTP endpoint, bound and ready to run."""
 
-    def __init__(self, settings: Settings, specs: Sequence[ChildSpec]) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        specs: Sequence[ChildSpec],
+        configuration: Path,
+        only: str | None = None,
+    ) -> None:
+        """`settings` are those of the file `configuration`, which a reload reads again; `only` is
+        the part of them that is run here, as for `specs`."""
         from outboxd.adapters.metrics.exposition import Exposition
         from outboxd.adapters.metrics.supervisor import SupervisorMetrics
+        from outboxd.supervision.configuration_file import ConfigurationFile
         from outboxd.supervision.control_socket import ControlSocket
         from outboxd.supervision.health import SupervisorHealth
         from outboxd.supervision.http import bind, create_app
@@ -249,10 +260,16 @@ class Daemon:
 
         metrics = SupervisorMetrics((spec.name, spec.slot.kind) for spec in specs)
         book = MetricsBook(reserved=metrics.family_names())
-        self._supervisor = Supervisor(settings, specs, metrics, book, Notifier())
+        source = ConfigurationFile(
+            configuration,
+            only,
+            lambda accepted: configure_logging(accepted.logging, "supervisor"),
+            seconds=settings.supervisor.start_deadline_seconds,
+        )
+        self._supervisor = Supervisor(settings, specs, metrics, book, Notifier(), source=source)
         self._app = create_app(
             Exposition(metrics.registry, book.families).render,
-            SupervisorHealth(self._supervisor, settings),
+            SupervisorHealth(self._supervisor),
         )
         self._socket = bind(settings.http.host, settings.http.port)
         path = settings.supervisor.control_socket

@@ -6,23 +6,19 @@ the top of this module.
 """
 
 import argparse
-import ctypes
-import faulthandler
 import logging
 import os
 import select
 import signal
-import sys
 import threading
 import time
 from types import FrameType
 
 from outboxd.core.exit_codes import ExitCode
+from outboxd.parentage import tie_to
 
 ORPHAN_SECONDS = 5.0
 """How long a child may go on settling after its supervisor has gone."""
-
-_PR_SET_PDEATHSIG = 1
 
 _early_sigterm = threading.Event()
 
@@ -30,7 +26,8 @@ _early_sigterm = threading.Event()
 def main() -> None:
     """Tie this process to its supervisor, then live as the actor that NAME asks for."""
     arguments = _arguments()
-    _tie_to(arguments.supervisor)
+    signal.signal(signal.SIGTERM, _remember_sigterm)
+    tie_to(arguments.supervisor)
     threading.Thread(target=_end_after_eof, args=[arguments.fd], daemon=True).start()
 
     from outboxd.childhood import live  # heavy: only now
@@ -48,19 +45,6 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--fd", type=int, required=True, help="the socket to the supervisor")
     parser.add_argument("--supervisor", type=int, required=True, help="the supervisor's pid")
     return parser.parse_args()
-
-
-def _tie_to(supervisor: int) -> None:
-    if sys.platform == "linux":
-        # The kernel's copy of what the socket's end says: the supervisor is gone, so drain.
-        ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
-    signal.signal(signal.SIGTERM, _remember_sigterm)
-    # Ctrl-C in a terminal reaches the whole group; only the supervisor decides what it means.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    faulthandler.enable()
-    faulthandler.register(signal.SIGUSR1, all_threads=True)
-    if os.getppid() != supervisor:  # it died before the death signal was asked for
-        sys.exit(ExitCode.ORPHANED)
 
 
 def _remember_sigterm(number: int, frame: FrameType | None) -> None:

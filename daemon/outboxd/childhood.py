@@ -152,6 +152,7 @@ def _heartbeat(progress: Progress, lag: float) -> Heartbeat:
         cpu_seconds=time.process_time(),
         open_fds=_open_fds(),
         threads=threading.active_count(),
+        handled=progress.handled,
     )
 
 

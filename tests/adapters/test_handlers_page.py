@@ -91,7 +91,7 @@ def test_its_handlers_load_as_they_are_configured(page: str, tmp_path: Path) -> 
     settings = load_settings(tmp_path / "outboxd.toml", {})
 
     assert handler_problems(settings) == []
-    assert len(load_handlers(settings, "orders")) == len(blocks) == 4
+    assert len(load_handlers(settings, "orders")) == len(blocks) == 5
     import_module("invoices").engine.dispose()
 
 
@@ -116,6 +116,12 @@ def test_views_are_counted_by_the_batch(page: str) -> None:
     with psycopg.connect(page) as tx:
         assert run(count_views, [paid(order_id=1), paid(order_id=2)], tx=tx) == Done()
     assert rows(page, "SELECT order_id FROM views") == [(1,), (2,)]
+
+
+def test_a_parcel_is_counted(page: str) -> None:
+    note_parcel = import_module("parcels").note_parcel
+    with psycopg.connect(page) as tx:
+        assert run(note_parcel, paid(carrier="ups", grams=300), tx=tx) == Done()
 
 
 def test_an_invoice_is_written_once_with_sqlalchemy(page: str) -> None:

@@ -169,3 +169,22 @@ async def test_a_standard_queue_is_gone_through_without_probing(number: int) -> 
     assert sorted(map(int, await all_of(scan, 10))) == list(range(number))
     assert queue.receives == number // 10 + (1 if number % 10 == 0 else 2)
     assert scan.cut_groups == []
+
+
+async def test_a_scan_goes_on_behind_letters_that_are_visible_again() -> None:
+    """Slow work: what was seen first is visible again while most of the queue is still unseen."""
+    engine = Engine()
+    local = engine.queue("letters", VisibilityTimeout=30)
+    for n in range(400):
+        engine.send(local, str(n))
+
+    class Slow(EngineQueue):
+        async def receive(self, limit: int, wait_seconds: int) -> Sequence[ReceivedMessage]:
+            if self.receives == 20:
+                engine.wait(31)
+            return await super().receive(limit, wait_seconds)
+
+    queue = Slow(engine, local)
+    scan = LetterScan(queue, lambda: False, fifo=False)
+
+    assert sorted(map(int, await all_of(scan, 10))) == list(range(400))

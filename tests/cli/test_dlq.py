@@ -4,151 +4,27 @@ import json
 import os
 import signal
 import threading
-from collections.abc import Iterator, Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
-from uuid import UUID
 
 import anyio
-import boto3
 import pytest
 
 from outboxd.adapters.configuration import load_settings
 from outboxd.adapters.sqs.dead_letters import dead_letters
-from outboxd.adapters.sqs.received import letter_entry
+from outboxd.adapters.sqs.letter_reports import Report
 from outboxd.cli.long_work import progress_line
 from outboxd.cli.main import INTERRUPTED
-from outboxd.core.envelopes import open_envelope
 from outboxd.core.exit_codes import ExitCode
-from outboxd.core.letters import Letter, write_letter
-from outboxd.core.message_plan import DeadHandler
-from outboxd.core.messages import Attribute, ReceivedMessage
-from outboxd.core.outcomes import DeadLetter, DeadReason
-from outboxd.core.redrive import REDRIVEN, Selection
+from outboxd.core.letter_filters import Selection
+from outboxd.core.letters import Letter
+from outboxd.core.messages import Attribute
+from outboxd.core.outcomes import DeadReason
+from outboxd.core.redrive import REDRIVEN
 from outboxd.testing import LocalAws
 from outboxd.testing.fixtures import aws as aws  # a fixture is found by its name here
 from tests.cli.conftest import Cli
-
-if TYPE_CHECKING:
-    from types_boto3_sqs import SQSClient
-
-CONFIGURATION = """
-[aws]
-endpoint_url = "{endpoint}"
-{aws}
-[queues.orders]
-queue_name = "{queue_name}"
-[[queues.orders.handlers]]
-event = "*"
-handler = "shop:ship"
-name = "ship"
-inbox = "off"
-"""
-
-ERROR = "Reject: no such customer\n\x1b[2J" + "x" * 500
-
-
-class Scene:
-    """A configured queue and its dead letters, seen from the outside."""
-
-    def __init__(self, endpoint: str, folder: Path) -> None:
-        self.endpoint = endpoint
-        self.folder = folder
-        self.sqs: SQSClient = boto3.client(
-            "sqs",
-            endpoint_url=endpoint,
-            region_name="us-east-1",
-            aws_access_key_id="test",
-            aws_secret_access_key="test",
-        )
-        self.configure()
-
-    def configure(self, aws: str = "", queue_name: str = "orders") -> None:
-        text = CONFIGURATION.format(endpoint=self.endpoint, aws=aws, queue_name=queue_name)
-        (self.folder / "outboxd.toml").write_text(text)
-
-    def create(self) -> None:
-        for name in ("orders", "orders-dlq"):
-            self.sqs.create_queue(QueueName=name)
-
-    def bury(self, *numbers: int, reason: DeadReason = DeadReason.REJECTED) -> list[str]:
-        """Dead letters of these events; the ids of the letters."""
-        return [self.send("orders-dlq", a_letter(number, reason)) for number in numbers]
-
-    def send(self, queue: str, letter: Letter) -> str:
-        url = self.sqs.get_queue_url(QueueName=queue)["QueueUrl"]
-        answer = self.sqs.send_message_batch(QueueUrl=url, Entries=[letter_entry(0, letter)])
-        return answer["Successful"][0]["MessageId"]
-
-    def messages(self, queue: str) -> list[Any]:
-        """All visible messages of a queue, which are visible again afterwards."""
-        url = self.sqs.get_queue_url(QueueName=queue)["QueueUrl"]
-        found: list[Any] = []
-        while messages := self.sqs.receive_message(
-            QueueUrl=url,
-            MaxNumberOfMessages=10,
-            VisibilityTimeout=60,
-            MessageAttributeNames=["All"],
-        ).get("Messages"):
-            found += messages
-        for message in found:
-            self.sqs.change_message_visibility(
-                QueueUrl=url, ReceiptHandle=message["ReceiptHandle"], VisibilityTimeout=0
-            )
-        return found
-
-    def events(self, queue: str) -> list[int]:
-        """The numbers of the events of the visible messages."""
-        return sorted(UUID(json.loads(m["Body"])["id"]).int for m in self.messages(queue))
-
-    @property
-    def where(self) -> tuple[list[int], list[int]]:
-        """The events in the queue, and those in its dead-letter queue."""
-        return self.events("orders"), self.events("orders-dlq")
-
-
-def event_id(number: int) -> str:
-    return str(UUID(int=number))
-
-
-def a_letter(number: int, reason: DeadReason = DeadReason.REJECTED) -> Letter:
-    message = ReceivedMessage(
-        message_id=f"original-{number}",
-        receipt_handle="",
-        receive_count=4,
-        sent_at=1_700_000_000.0,
-        body=json.dumps({"id": event_id(number), "type": "order.paid", "payload": {}}),
-        attributes={"event_type": Attribute("String", "order.paid")},
-    )
-    cause = DeadLetter(reason, ERROR)
-    dead = [DeadHandler("ship", cause, 3)]
-    return write_letter("orders", message, open_envelope(message), cause, dead, 1.7e9)
-
-
-@pytest.fixture
-def scene(aws_endpoint: str, folder: Path) -> Iterator[Scene]:
-    """On each of the servers that there are."""
-    scene = Scene(aws_endpoint, folder)
-    scene.create()
-    yield scene
-    scene.sqs.close()
-
-
-@pytest.fixture
-def faulty(aws: LocalAws, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Scene]:
-    """On our own server, which fails on cue."""
-    for name, value in aws.environment.items():
-        monkeypatch.setenv(name, value)
-    # A short poll of this server finds everything, and a second is long for so many tests.
-    monkeypatch.setattr("outboxd.adapters.sqs.letter_scan.WAIT_SECONDS", 0)
-    scene = Scene(aws.endpoint_url, folder)
-    scene.create()
-    yield scene
-    scene.sqs.close()
-
-
-def ids(letters: Sequence[dict[str, Any]]) -> set[str]:
-    return {letter["message_id"] for letter in letters}
+from tests.cli.dlq_scene import ERROR, Scene, a_letter, event_id, ids
+from tests.cli.dlq_scene import faulty as faulty
+from tests.cli.dlq_scene import scene as scene
 
 
 def test_a_list_tells_why_each_letter_is_dead(cli: Cli, faulty: Scene) -> None:
@@ -173,7 +49,7 @@ def test_a_list_tells_why_each_letter_is_dead(cli: Cli, faulty: Scene) -> None:
 def test_a_list_for_programs_holds_everything(cli: Cli, scene: Scene) -> None:
     (id,) = scene.bury(7)
 
-    code, out, _ = cli("dlq", "list", "orders", "--json")
+    code, out, _ = cli("dlq", "list", "orders", "--json", "--body")
 
     assert code == ExitCode.OK
     told = json.loads(out)
@@ -397,8 +273,8 @@ def test_a_letter_that_comes_back_meanwhile_is_not_sent_again(
     """Its handler still fails: here it takes the place of the consumer, after each batch."""
     faulty.bury(1)
 
-    def bury_again(done: int) -> None:
-        assert done == 1, "it was sent more than once"
+    def bury_again(report: Report) -> None:
+        assert len(report.done) == 1, "it was sent more than once"
         (message,) = faulty.messages("orders")
         mark = message["MessageAttributes"][REDRIVEN]
         letter = a_letter(1)
@@ -501,8 +377,10 @@ def test_a_queue_that_is_not_configured_is_one_line(cli: Cli, faulty: Scene) -> 
 def test_a_reason_that_nothing_has_is_one_line(cli: Cli, faulty: Scene) -> None:
     code, _, err = cli("dlq", "redrive", "orders", "--yes", "--reason", "reject")
 
-    assert code == ExitCode.UNEXPECTED
-    assert err.startswith('outboxd: there is no reason "reject"; reasons are rejected, max_')
+    assert code == ExitCode.USAGE
+    assert err.startswith(
+        'outboxd: no letter has the reason "reject"; did you mean "rejected"? There are '
+    )
 
 
 def test_progress_is_told_on_a_terminal_only(
@@ -516,4 +394,7 @@ def test_progress_is_told_on_a_terminal_only(
     with progress_line("redriven", 30) as told:
         told(10)
         told(40)
-    assert capsys.readouterr().err == "\rredriven 10 of about 30\rredriven 40 of about 40\n"
+    assert capsys.readouterr().err == (
+        "\rredriven [######              ] 10 of about 30"
+        "\rredriven [####################] 40 of about 40\n"
+    )

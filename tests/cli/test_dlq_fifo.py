@@ -12,13 +12,15 @@ import boto3
 import pytest
 
 from outboxd.adapters.configuration import load_settings
-from outboxd.adapters.sqs.dead_letters import BEHIND_ANOTHER, Report, dead_letters
+from outboxd.adapters.sqs.dead_letters import dead_letters
+from outboxd.adapters.sqs.letter_moves import BEHIND_ANOTHER
+from outboxd.adapters.sqs.letter_reports import Report
 from outboxd.adapters.sqs.received import letter_entry
 from outboxd.core.exit_codes import ExitCode
+from outboxd.core.letter_filters import Selection
 from outboxd.core.letters import write_letter
 from outboxd.core.messages import ReceivedMessage
 from outboxd.core.outcomes import DeadLetter, DeadReason
-from outboxd.core.redrive import Selection
 from outboxd.testing import LocalAws
 from outboxd.testing.fixtures import aws as aws  # a fixture is found by its name here
 from tests.cli.conftest import Cli
@@ -155,7 +157,7 @@ def of(group: str, number: int) -> list[str]:
 
 
 def listed(cli: Cli) -> list[str]:
-    code, out, _ = cli("dlq", "list", "orders", "--json")
+    code, out, _ = cli("dlq", "list", "orders", "--json", "--body")
     assert code == ExitCode.OK
     return [letter["body"] for letter in json.loads(out)["letters"]]
 
@@ -317,14 +319,14 @@ def test_a_group_that_stays_stays_also_when_its_letters_are_visible_again(
     faulty.bury(*of("a", 2), *of("b", 8), *of("a", 4)[2:], *of("c", 12))
     aws.faults.fail_entries("SendMessageBatch", queue=QUEUE, containing="a-01")
 
-    report = redrive(faulty, lambda done: aws.advance(200))
+    report = redrive(faulty, lambda report: aws.advance(200))
 
     assert {failure.error for failure in report.failed} >= {BEHIND_ANOTHER}
     assert faulty.bodies(QUEUE) == {"a": ["a-00"], "b": of("b", 8), "c": of("c", 12)}
     assert faulty.bodies(LETTERS) == {"a": ["a-01", "a-02", "a-03"]}
 
 
-def redrive(scene: Scene, told: Callable[[int], None]) -> Report:
+def redrive(scene: Scene, told: Callable[[Report], None]) -> Report:
     settings = load_settings(scene.folder / "outboxd.toml", os.environ)
     with dead_letters(settings, "orders", redriving=True, stopping=lambda: False) as letters:
         return anyio.run(letters.redrive, Selection(), None, told)

@@ -106,7 +106,7 @@ def test_nothing_is_changed_without_a_yes(scene: Scene, monkeypatch: pytest.Monk
 def test_what_is_meant_has_to_be_said(scene: Scene, argv: list[str]) -> None:
     code, _, err = scene.run("requeue", *argv, "--yes")
 
-    assert code == ExitCode.UNEXPECTED
+    assert code == ExitCode.USAGE
     assert "name events by id or seq, or give filters" in err
 
 

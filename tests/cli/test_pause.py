@@ -13,6 +13,7 @@ from anyio.from_thread import start_blocking_portal
 from outboxd.supervision.control import serve_control
 from outboxd.supervision.control_socket import ControlSocket
 from outboxd.supervision.pauses import UnknownQueue
+from outboxd.supervision.replacements import UnknownChild
 from tests.cli.conftest import Cli
 
 CONFIG = """
@@ -39,6 +40,17 @@ class Daemon:
     def resume(self, queue: str) -> None:
         self._require(queue)
         self.paused = False
+
+    async def reload(self, *, everything: bool) -> str:
+        return f"reloaded, everything: {everything}"
+
+    async def restart(self, child: str) -> str:
+        if child != "relay":
+            raise UnknownChild(f'there is no child "{child}"')
+        return f"{child} restarted"
+
+    def dump(self) -> str:
+        return "supervisor, relay"
 
     def _require(self, queue: str) -> None:
         if queue != "orders":
@@ -88,6 +100,24 @@ def test_a_queue_is_paused_and_resumed(cli: Cli, daemon: Daemon) -> None:
     assert daemon.paused
     assert cli("resume", "orders") == (0, "orders is resumed\n", "")
     assert not daemon.paused
+
+
+def test_what_a_daemon_says_it_has_done_is_printed(cli: Cli, daemon: Daemon) -> None:
+    assert cli("reload") == (0, "reloaded, everything: False\n", "")
+    assert cli("reload", "--all") == (0, "reloaded, everything: True\n", "")
+    assert cli("restart", "relay") == (0, "relay restarted\n", "")
+    assert cli("dump") == (0, "supervisor, relay\n", "")
+
+
+def test_a_child_that_is_not_there(cli: Cli, daemon: Daemon) -> None:
+    assert cli("restart", "relays") == (1, "", 'outboxd: there is no child "relays"\n')
+
+
+def test_a_daemon_that_ends_before_it_answers(cli: Cli, path: Path) -> None:
+    with answering(path, b""):
+        ran = cli("reload")
+
+    assert ran == (1, "", f"outboxd: {path}: the daemon hung up without an answer; see its log\n")
 
 
 def test_a_socket_that_is_named_needs_no_configuration(
@@ -155,7 +185,7 @@ def test_there_is_no_configuration_at_all(cli: Cli, folder: Path) -> None:
     assert "--config" in ran.err
 
 
-@pytest.mark.parametrize("answer", [b"", b"HTTP/1.1 400 Bad Request\r\n", b'{"ok":"yes"}\n'])
+@pytest.mark.parametrize("answer", [b"HTTP/1.1 400 Bad Request\r\n", b'{"ok":"yes"}\n'])
 def test_somebody_else_answers(cli: Cli, path: Path, answer: bytes) -> None:
     with answering(path, answer):
         ran = cli("pause", "orders")

@@ -4,6 +4,8 @@ from typing import Any
 
 from prometheus_client import CollectorRegistry
 
+from outboxd.actors.consumer.gates import Obstacle
+from outboxd.actors.consumer.pool import Pool
 from outboxd.adapters.metrics.consumer import ConsumerMetrics
 from outboxd.core.clock import boottime
 from outboxd.core.errors import OutageKind
@@ -96,3 +98,18 @@ def test_the_oldest_call_is_shown_by_its_start() -> None:
     started = scene.value("oldest_in_progress_start_timestamp_seconds")
     assert started is not None
     assert 940 < started <= 950
+
+
+def test_what_keeps_the_pool_from_receiving_is_shown_as_long_as_it_does() -> None:
+    scene = Scene()
+    pool = Pool(
+        name="orders", settings=QueueSettings(), observer=scene.metrics, progress=scene.progress
+    )
+    pool.gates.close(Obstacle.DATABASE)
+    pool.gates.clear(Obstacle.EXTENDER)
+
+    blocked = {by: scene.value("receiving_blocked", by=by) for by in Obstacle}
+
+    assert blocked == {by: by is Obstacle.DATABASE for by in Obstacle}
+    pool.gates.clear(Obstacle.DATABASE)
+    assert scene.value("receiving_blocked", by="database") == 0

@@ -98,3 +98,15 @@ def test_a_slot_is_found_by_its_name(name: str) -> None:
 
 def test_a_slot_knows_its_queue() -> None:
     assert Slot.parse("consumer:orders/2") == Slot(Kind.CONSUMER, "orders", 2)
+
+
+def test_a_process_that_is_replaced_gets_the_time_of_its_longest_handler() -> None:
+    patience = {spec.name: spec.drain_seconds for spec in children_of(SETTINGS)}
+
+    assert patience == {
+        "extender": 1,
+        "relay": 20,
+        "consumer:orders/1": 20,
+        "consumer:orders/2": 20,
+        "consumer:mails/1": 115,
+    }

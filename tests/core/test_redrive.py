@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from outboxd.core.envelopes import open_envelope
+from outboxd.core.letter_filters import Selection
 from outboxd.core.letters import (
     ATTRIBUTE,
     MAX_ATTRIBUTES,
@@ -24,7 +25,6 @@ from outboxd.core.redrive import (
     Blamed,
     Comebacks,
     Entry,
-    Selection,
     in_turns,
     read_letter,
     redriven,

@@ -208,3 +208,25 @@ def test_swallowed_sends_are_answered_in_full_and_in_order(stage: Stage) -> None
     ]
     assert {frozenset(entry) for entry in pretended} == {frozenset(real[0])}
     assert stage.depth() == (8, 0)
+
+
+def test_a_text_is_looked_for_in_what_is_sent_and_not_in_deduplication_ids(
+    fifo_stage: Stage,
+) -> None:
+    """Programs make them of random ids, which hold any short text by chance."""
+    fifo_stage.faults.fail_entries("SendMessageBatch", containing="a-1", queue=fifo_stage.name)
+
+    answer = fifo_stage.sqs.send_message_batch(
+        QueueUrl=fifo_stage.url,
+        Entries=[
+            {
+                "Id": f"id-{number}",
+                "MessageBody": f"a-{number}",
+                "MessageGroupId": "a",
+                "MessageDeduplicationId": f"redrive-0000000a-1000-4000-8000-00000000000{number}",
+            }
+            for number in range(3)
+        ],
+    )
+
+    assert ids(answer["Failed"]) == ["id-1"]

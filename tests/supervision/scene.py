@@ -2,7 +2,7 @@
 
 import functools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import cast
 from uuid import UUID
@@ -11,12 +11,13 @@ import anyio
 from anyio.abc import SocketStream
 
 from outboxd.channels.protocol import Address, Heartbeat, Message, Welcome
-from outboxd.core.children import ChildSpec, Kind, Slot
+from outboxd.core.children import ChildSpec, Kind, Slot, children_of
+from outboxd.core.errors import SettingsError
 from outboxd.core.exit_codes import ExitCode
-from outboxd.core.settings import Settings, SupervisorSettings
+from outboxd.core.settings import QueueSettings, Settings, SupervisorSettings
 from outboxd.supervision.link import Link
 from outboxd.supervision.metrics import MetricsBook
-from outboxd.supervision.observing import Direction, RestartReason, State
+from outboxd.supervision.observing import Direction, ReloadResult, RestartReason, State
 from outboxd.supervision.process import Spawn, spawn
 from outboxd.supervision.sd_notify import Notifier
 from outboxd.supervision.supervisor import Supervisor
@@ -78,6 +79,15 @@ class Facts:
     def stopping(self) -> None:
         self._tell("stopping")
 
+    def child_added(self, child: str, kind: Kind) -> None:
+        self._tell(f"{child} added")
+
+    def child_removed(self, child: str, kind: Kind) -> None:
+        self._tell(f"{child} removed")
+
+    def reloaded(self, result: ReloadResult) -> None:
+        self._tell(f"reloaded {result}")
+
     def loop_lag(self, seconds: float) -> None: ...
 
     def frame_passed(self, child: str, direction: Direction) -> None: ...
@@ -99,11 +109,64 @@ def spec(
     return ChildSpec(Slot.parse(name), heartbeat_deadline_seconds, call_limit_seconds)
 
 
-def a_supervisor(
-    facts: Facts, spawn: Spawn, *specs: ChildSpec, settings: SupervisorSettings = QUICK
+class Configured:
+    """A source that has what a test puts there; its daemon runs everything."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self.adopted_ones: list[Settings] = []
+        self.problems: list[str] = []
+        self.may_answer = anyio.Event()
+        self.may_answer.set()
+        self.being_read = anyio.Event()
+        self.reads = 0
+
+    async def read(self) -> Settings:
+        self.reads += 1
+        self.being_read.set()
+        await self.may_answer.wait()
+        if self.problems:
+            raise SettingsError(self.problems)
+        return self.settings
+
+    def children(self, settings: Settings) -> Sequence[ChildSpec]:
+        return children_of(settings)
+
+    def adopted(self, settings: Settings) -> None:
+        self.adopted_ones.append(settings)
+
+
+def a_configured_supervisor(
+    facts: Facts, spawn: Spawn, source: Configured, notifier: Notifier | None = None
 ) -> Supervisor:
+    """One that can reload what the source has by then."""
+    settings = source.settings
     return Supervisor(
-        Settings(supervisor=settings), specs, facts, MetricsBook(), Notifier({}), spawn
+        settings,
+        children_of(settings),
+        facts,
+        MetricsBook(),
+        notifier or Notifier({}),
+        spawn,
+        source,
+    )
+
+
+def a_supervisor(
+    facts: Facts,
+    spawn: Spawn,
+    *specs: ChildSpec,
+    settings: SupervisorSettings = QUICK,
+    notifier: Notifier | None = None,
+) -> Supervisor:
+    queues = {spec.slot.queue: QueueSettings(concurrency=2) for spec in specs if spec.slot.queue}
+    return Supervisor(
+        Settings(supervisor=settings, queues=queues),
+        specs,
+        facts,
+        MetricsBook(),
+        notifier or Notifier({}),
+        spawn,
     )
 
 

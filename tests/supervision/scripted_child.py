@@ -31,11 +31,15 @@ from outboxd.channels.protocol import (
 from outboxd.core.children import Slot
 from outboxd.core.exit_codes import ExitCode
 
+UNLUCKY = 13
+"""A concurrency with which no child becomes ready."""
+
 HEARTBEAT = Heartbeat(0.0, 0, None, None, 1, 0.0, 3, 1)
 HEARTBEATS = {
     "heard_long_ago": Heartbeat(0.0, 0, None, 1000.0, 1, 0.0, 3, 1),
     "heard_long_ago_but_busy": Heartbeat(0.0, 2, 1000.0, 1000.0, 1, 0.0, 3, 1),
     "stuck": Heartbeat(0.0, 1, 1000.0, None, 1, 0.0, 3, 1),
+    "hard_working": Heartbeat(0.0, 0, None, None, 1, 0.0, 3, 1, handled=1000),
 }
 
 
@@ -46,6 +50,10 @@ async def main(name: str, fd: int) -> int:
     reader = FrameReader(stream)
     welcome = await reader.read()
     assert isinstance(welcome, Welcome)
+    queue = welcome.settings.queues.get(slot.queue)
+    if queue is not None and queue.concurrency == UNLUCKY:
+        await stream.send(frame(Bye("bad luck")))
+        return 3
     match behaviour:
         case "never_ready":
             return 1
@@ -102,6 +110,11 @@ async def main(name: str, fd: int) -> int:
         tasks.start_soon(beat, stream, HEARTBEATS.get(behaviour, HEARTBEAT))
         while (message := await reader.read()) is not None:
             match message:
+                case Drain() if behaviour == "crashes_at_the_drain":
+                    os._exit(7)
+                case Drain() if behaviour == "slow_to_drain":
+                    await anyio.sleep(0.5)
+                    break
                 case Drain() if behaviour == "deaf":
                     time.sleep(60)  # noqa: ASYNC251  a loop that is stuck is the point
                 case Drain():

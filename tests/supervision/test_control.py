@@ -16,6 +16,7 @@ from outboxd.supervision import control as module
 from outboxd.supervision.control import serve_control
 from outboxd.supervision.control_socket import ControlSocket
 from outboxd.supervision.pauses import UnknownQueue
+from outboxd.supervision.replacements import UnknownChild
 
 
 class Daemon:
@@ -33,6 +34,18 @@ class Daemon:
 
     def resume(self, queue: str) -> None:
         self.orders.append(("resume", queue))
+
+    async def reload(self, *, everything: bool) -> str:
+        self.orders.append(("reload", "all" if everything else ""))
+        await anyio.sleep(2 * module.CONNECTION_SECONDS if module.CONNECTION_SECONDS < 1 else 0)
+        return "reloaded: no child is concerned"
+
+    async def restart(self, child: str) -> str:
+        raise UnknownChild(f"no {child}")
+
+    def dump(self) -> str:
+        self.orders.append(("dump", ""))
+        return "supervisor, relay"
 
 
 @pytest.fixture
@@ -76,11 +89,32 @@ async def test_orders_are_carried_out(path: Path, daemon: Daemon) -> None:
     assert daemon.orders == [("pause", "orders"), ("resume", "orders")]
 
 
+async def test_an_order_that_means_something_is_answered_with_what_was_done(
+    path: Path, daemon: Daemon
+) -> None:
+    done = {"ok": True, "done": "reloaded: no child is concerned"}
+    assert await asked(path, b'{"do":"reload"}\n') == done
+    assert await asked(path, b'{"do":"reload","everything":true}\n') == done
+    assert await asked(path, b'{"do":"dump"}\n') == {"ok": True, "done": "supervisor, relay"}
+
+    assert daemon.orders == [("reload", ""), ("reload", "all"), ("dump", "")]
+
+
+async def test_an_order_may_take_longer_than_its_telling(
+    path: Path, daemon: Daemon, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "CONNECTION_SECONDS", 0.2)
+
+    assert (await asked(path, b'{"do":"reload"}\n'))["ok"] is True
+
+
 @pytest.mark.parametrize(
     ("line", "part"),
     [
         (b'{"do":"pause","queue":"mails"}\n', "no mails"),
         (b'{"do":"stop","queue":"orders"}\n', "Invalid value 'stop'"),
+        (b'{"do":"restart","child":"mails"}\n', "no mails"),
+        (b'{"do":"reload","everything":1}\n', "Expected `bool`"),
         (b'{"do":"pause"}\n', "missing required field `queue`"),
         (b'{"do":"pause","queue":"orders","now":1}\n', "unknown field `now`"),
         (b"pause orders\n", "malformed"),

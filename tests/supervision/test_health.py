@@ -2,15 +2,11 @@ import anyio
 import msgspec
 import pytest
 
-from outboxd.core.settings import HandlerSettings, QueueSettings, Settings
 from outboxd.supervision.health import SupervisorHealth
 from outboxd.supervision.process import Spawn
 from tests.supervision.scene import QUICK, Facts, Run, a_supervisor, scripted, spec
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*os.fork:DeprecationWarning")
-
-HANDLER = HandlerSettings(event="*", handler="a:b", name="b")
-SETTINGS = Settings(queues={"crashes": QueueSettings(handlers=(HANDLER,))})
 
 
 @pytest.fixture
@@ -21,7 +17,7 @@ def spawn(monkeypatch: pytest.MonkeyPatch) -> Spawn:
 async def test_children_are_rows_and_a_stop_ends_the_readiness(spawn: Spawn) -> None:
     facts = Facts()
     supervisor = a_supervisor(facts, spawn, spec("relay"))
-    health = SupervisorHealth(supervisor, SETTINGS)
+    health = SupervisorHealth(supervisor)
     assert health.ready() == ["relay is stopped"]
 
     async with anyio.create_task_group() as tasks:
@@ -48,12 +44,11 @@ async def test_a_pool_that_hears_nothing_is_not_ready_unless_its_slots_are_taken
     facts = Facts()
     name = f"consumer:{queue}/1"
     supervisor = a_supervisor(facts, spawn, spec(name))
-    settings = Settings(queues={queue: QueueSettings(concurrency=2, handlers=(HANDLER,))})
 
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(Run(supervisor))
         await facts.until(lambda f: f"{name} heartbeat" in f.history and "ready" in f.history)
-        assert SupervisorHealth(supervisor, settings, clock=lambda: now).ready() == problems
+        assert SupervisorHealth(supervisor, clock=lambda: now).ready() == problems
         supervisor.stop("test")
 
 
@@ -61,7 +56,7 @@ async def test_a_pool_that_gave_up_leaves_the_daemon_alive_but_not_ready(spawn: 
     facts = Facts()
     patient = msgspec.structs.replace(QUICK, failed_retry_seconds=60)
     supervisor = a_supervisor(facts, spawn, spec("consumer:crashes/1"), settings=patient)
-    health = SupervisorHealth(supervisor, SETTINGS)
+    health = SupervisorHealth(supervisor)
 
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(Run(supervisor))

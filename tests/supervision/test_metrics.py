@@ -16,7 +16,7 @@ from outboxd.adapters.metrics.snapshot import LEFT_OUT, snapshot
 from outboxd.adapters.metrics.supervisor import SupervisorMetrics
 from outboxd.channels.protocol import Address, Family, Heartbeat, MetricsSnapshot, Sample
 from outboxd.core.children import Kind
-from outboxd.core.lives import RestartReason, State
+from outboxd.core.lives import ReloadResult, RestartReason, State
 from outboxd.supervision.metrics import DROPPED, LAST_SNAPSHOT, MetricsBook
 from outboxd.supervision.observing import SupervisorObserver
 
@@ -113,6 +113,9 @@ def test_gauges_of_the_living_are_added_up() -> None:
         ("outboxd_oldest_in_progress_start_timestamp_seconds", (0, 9), 9),
         ("outboxd_oldest_in_progress_start_timestamp_seconds", (0, 0), 0),
         ("outboxd_messages_in_progress", (7, 9), 16),
+        ("outboxd_outbox_buckets_owned", (24, 40), 64),
+        ("outboxd_outbox_destination_up", (0, 1), 0),
+        ("outboxd_inbox_kept_seconds", (7, 9), 9),
     ],
 )
 def test_gauges_of_what_several_processes_see_are_not_added_up(
@@ -166,15 +169,24 @@ def test_the_freshness_of_a_child_is_exported() -> None:
     [
         Family("outboxd_handled", "gauge", "", (Sample("outboxd_handled", {}, 1),)),
         Family("outboxd_ready", "gauge", "", (Sample("outboxd_ready", {}, 1),)),
+        Family("outboxd_ready_total", "gauge", "", (Sample("outboxd_ready_total", {}, 1),)),
+        Family("outboxd_handled_total", "gauge", "", (Sample("outboxd_handled_total", {}, 1),)),
         Family("with space", "gauge", "", (Sample("with space", {}, 1),)),
         Family("odd", "stateset", "", (Sample("odd", {}, 1),)),
     ],
-    ids=["another type", "the supervisor's own", "no name", "unknown type"],
+    ids=[
+        "another type",
+        "the supervisor's own",
+        "a line of the supervisor's own",
+        "a line of another's",
+        "no name",
+        "unknown type",
+    ],
 )
 def test_a_family_that_would_break_the_scrape_is_refused_and_told_once(
     family: Family, caplog: pytest.LogCaptureFixture
 ) -> None:
-    book = MetricsBook(reserved={"outboxd_ready"})
+    book = MetricsBook(reserved={"outboxd_ready", "outboxd_ready_total"})
     child = Child(1)
     child.handled.labels("orders").inc()
     child.report_to(book)
@@ -185,6 +197,49 @@ def test_a_family_that_would_break_the_scrape_is_refused_and_told_once(
 
     assert [f for f in book.families() if f.samples and f.samples[0] == family.samples[0]] == []
     assert len(caplog.records) == 1
+
+
+def cut_otherwise(incarnation: int, bound: float) -> Child:
+    child = Child(incarnation)
+    cut = Histogram("shop_grams", "Weight", buckets=(bound,), registry=child.registry)
+    cut.observe(1)
+    return child
+
+
+def test_a_histogram_that_new_code_cuts_otherwise_begins_anew() -> None:
+    book = MetricsBook()
+    old = cut_otherwise(1, 10)
+    old.report_to(book)
+    book.retire(old.address)
+    assert value(book.families(), "shop_grams_bucket", le="10.0") == 1
+
+    cut_otherwise(2, 20).report_to(book)
+
+    families = book.families()
+    assert value(families, "shop_grams_bucket", le="10.0") is None
+    assert value(families, "shop_grams_bucket", le="20.0") == 1
+    assert value(families, "shop_grams_count") == 1
+
+
+def test_a_histogram_that_is_cut_as_before_goes_on() -> None:
+    book = MetricsBook()
+    for incarnation in (1, 2):
+        child = cut_otherwise(incarnation, 10)
+        child.report_to(book)
+        book.retire(child.address)
+
+    assert value(book.families(), "shop_grams_bucket", le="10.0") == 2
+
+
+def test_a_slot_that_is_gone_for_good_is_not_expected_to_be_fresh() -> None:
+    book = MetricsBook()
+    child = Child(1)
+    child.report_to(book)
+    book.retire(child.address)
+
+    book.forget(ORDERS)
+
+    assert value(book.families(), LAST_SNAPSHOT, child=ORDERS) is None
 
 
 def test_samples_that_a_scraper_would_choke_on_are_left_out() -> None:
@@ -348,3 +403,42 @@ def test_exported_counters_never_go_backwards_and_lose_no_reported_count(
         assert now == retired + sum(reported)
         assert now >= exported
         exported = now
+
+
+def test_a_slot_that_a_reload_takes_away_leaves_its_counters_alone() -> None:
+    own = SupervisorMetrics([("relay", Kind.RELAY)])
+    own.child_added(ORDERS, Kind.CONSUMER)
+    own.child_started(ORDERS)
+
+    own.queue_paused("orders", True)
+    own.child_removed(ORDERS, Kind.CONSUMER)
+
+    lines = [s for metric in own.registry.collect() for s in metric.samples]
+    left = {s.name for s in lines if s.labels.get("child") == ORDERS}
+    assert all(name.endswith(("_total", "_created")) for name in left)
+    assert own.registry.get_sample_value("outboxd_queue_paused", {"queue": "orders"}) is None
+    assert own.registry.get_sample_value("outboxd_child_starts_total", {"child": ORDERS}) == 1
+    assert (
+        own.registry.get_sample_value("outboxd_child_up", {"child": "relay", "kind": "relay"}) == 0
+    )
+
+
+def test_reloads_are_counted_and_the_last_one_is_remembered() -> None:
+    now = [100.0]
+    own = SupervisorMetrics([], wall_clock=lambda: now[0])
+
+    def told() -> tuple[float | None, ...]:
+        names = ("successful", "success_timestamp_seconds")
+        return tuple(
+            own.registry.get_sample_value(f"outboxd_config_last_reload_{name}") for name in names
+        )
+
+    assert told() == (1, 100)
+    now[0] = 200.0
+    own.reloaded(ReloadResult.INVALID)
+    assert told() == (0, 100)
+    own.reloaded(ReloadResult.OK)
+    assert told() == (1, 200)
+    for result, count in ((ReloadResult.INVALID, 1), (ReloadResult.ABORTED, 0)):
+        labels = {"result": result.value}
+        assert own.registry.get_sample_value("outboxd_config_reloads_total", labels) == count

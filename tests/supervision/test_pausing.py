@@ -8,7 +8,6 @@ from outboxd.channels.protocol import (
     Pause,
     Resume,
 )
-from outboxd.core.settings import HandlerSettings, QueueSettings, Settings
 from outboxd.supervision.health import SupervisorHealth
 from outboxd.supervision.ledger import Ledger
 from outboxd.supervision.pauses import Pauses, UnknownQueue
@@ -17,8 +16,6 @@ from outboxd.supervision.switchboard import Switchboard
 from tests.supervision.scene import Facts, Heard, Run, a_supervisor, a_welcome, scripted, spec
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*os.fork:DeprecationWarning")
-
-HANDLER = HandlerSettings(event="*", handler="a:b", name="b")
 
 
 @pytest.fixture
@@ -34,7 +31,7 @@ class Exchange:
         self.facts = Facts()
         self.now = 1000.0
         self.pauses = Pauses(
-            ["orders", "mails", "orders"], self.switchboard, self.facts, lambda: self.now
+            lambda: ("orders", "mails"), self.switchboard, self.facts, lambda: self.now
         )
 
     def attach(self, name: str) -> Heard:
@@ -107,9 +104,8 @@ async def test_a_paused_pool_is_ready_although_it_receives_nothing(spawn: Spawn)
     facts = Facts()
     name = "consumer:heard_long_ago/1"
     supervisor = a_supervisor(facts, spawn, spec(name))
-    settings = Settings(queues={"heard_long_ago": QueueSettings(handlers=(HANDLER,))})
     late = 1e12
-    health = SupervisorHealth(supervisor, settings, clock=lambda: late)
+    health = SupervisorHealth(supervisor, clock=lambda: late)
 
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(Run(supervisor))

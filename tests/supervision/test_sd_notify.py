@@ -1,4 +1,5 @@
 import socket
+import time
 from pathlib import Path
 
 import anyio
@@ -43,13 +44,51 @@ def test_an_abstract_socket_is_understood() -> None:
         assert told(receiver).startswith("STOPPING=1")
 
 
-async def test_the_watchdog_is_fed_twice_per_interval(manager: socket.socket) -> None:
+async def test_the_watchdog_is_fed_several_times_per_interval(manager: socket.socket) -> None:
     with manager:
         notifier = Notifier({"NOTIFY_SOCKET": manager.getsockname(), "WATCHDOG_USEC": "20000"})
         with anyio.move_on_after(0.1):
-            await notifier.feed_watchdog()
+            await notifier.feed_watchdog(lambda: [])
 
         assert [told(manager) for _ in range(3)] == ["WATCHDOG=1"] * 3
+
+
+async def test_the_watchdog_starves_while_something_is_broken_and_the_log_says_what(
+    manager: socket.socket, caplog: pytest.LogCaptureFixture
+) -> None:
+    problems = [["relay is long overdue"], ["relay is long overdue"], [], []]
+    with manager:
+        notifier = Notifier({"NOTIFY_SOCKET": manager.getsockname(), "WATCHDOG_USEC": "20000"})
+        with pytest.raises(IndexError):
+            await notifier.feed_watchdog(lambda: problems.pop(0))
+
+        assert [told(manager) for _ in range(2)] == ["WATCHDOG=1"] * 2
+        manager.setblocking(False)
+        with pytest.raises(BlockingIOError):
+            told(manager)
+    assert [vars(record)["problems"] for record in caplog.records] == [["relay is long overdue"]]
+
+
+def test_a_reload_tells_its_moment_in_the_same_datagram(manager: socket.socket) -> None:
+    with manager:
+        before = time.monotonic_ns() // 1000
+        Notifier({"NOTIFY_SOCKET": manager.getsockname()}).reloading()
+
+        first, second, _ = told(manager).splitlines()
+        assert first == "RELOADING=1"
+        assert before <= int(second.removeprefix("MONOTONIC_USEC=")) <= time.monotonic_ns() // 1000
+
+
+async def test_more_time_is_asked_for_as_long_as_it_is_wanted(
+    manager: socket.socket, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("outboxd.supervision.sd_notify.EXTEND_EVERY_SECONDS", 0.01)
+    wanted = [True, True, False]
+    with manager:
+        notifier = Notifier({"NOTIFY_SOCKET": manager.getsockname()})
+        await notifier.extend_timeout(lambda: wanted.pop(0))
+
+        assert [told(manager) for _ in range(2)] == ["EXTEND_TIMEOUT_USEC=10000000"] * 2
 
 
 @pytest.mark.parametrize(
@@ -59,7 +98,7 @@ async def test_the_watchdog_is_fed_twice_per_interval(manager: socket.socket) ->
 )
 async def test_a_watchdog_that_is_not_ours_is_not_fed(environ: dict[str, str]) -> None:
     with anyio.fail_after(5):
-        await Notifier(environ).feed_watchdog()
+        await Notifier(environ).feed_watchdog(lambda: [])
 
 
 def test_a_manager_that_is_gone_is_no_error(tmp_path: Path) -> None:

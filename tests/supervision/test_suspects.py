@@ -8,7 +8,7 @@ import pytest
 
 from outboxd.channels.protocol import Address, Suspect, Welcome
 from outboxd.core.exit_codes import ExitCode
-from outboxd.supervision import supervisor as supervision
+from outboxd.supervision import estates
 from outboxd.supervision.link import Link
 from outboxd.supervision.observing import State
 from outboxd.supervision.process import Spawn
@@ -150,7 +150,7 @@ async def test_in_an_outage_leases_are_given_back_once_suspects_are_written_down
 async def test_an_outage_keeps_leases_no_longer_than_a_bound(
     spawn: Spawn, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(supervision, "SUCCESSOR_SECONDS", 0.1)
+    monkeypatch.setattr(estates, "SUCCESSOR_SECONDS", 0.1)
     facts = Facts()
     name = "consumer:dies_of_work_in_an_outage/1"
     supervisor = a_supervisor(facts, spawn, spec("extender"), spec(name))

@@ -103,6 +103,7 @@ class Heartbeat(msgspec.Struct, frozen=True, tag=True):
 
     `last_receive_at` is the end of the last receive (a consumer) or read (a relay) that was
     answered, `oldest_started_at` the start of the longest-running handler; None when there is none.
+    `handled` counts the messages whose handlers have all ended since the start of the process.
     """
 
     loop_lag_seconds: float
@@ -113,6 +114,7 @@ class Heartbeat(msgspec.Struct, frozen=True, tag=True):
     cpu_seconds: float
     open_fds: int
     threads: int
+    handled: int = 0
 
 
 class MetricsSnapshot(msgspec.Struct, frozen=True, tag=True):

@@ -16,8 +16,25 @@ def confirm(what: str, *, yes: bool) -> None:
     """
     if yes:
         return
-    if sys.stdin is None or not sys.stdin.isatty():
-        raise NotConfirmed(f"{what}: nobody to ask, for standard input is no terminal; give --yes")
+    _require_a_person(what)
     print(f"{what}. Go on? [y/N] ", end="", file=sys.stderr, flush=True)
     if sys.stdin.readline().strip().lower() not in ("y", "yes"):
         raise NotConfirmed("not confirmed; nothing was done")
+
+
+def confirm_by_name(what: str, name: str, *, yes: bool) -> None:
+    """The same for what deletes for good: the person has to type the name of what it is about.
+
+    A "y" comes too easily at night, in the window of another queue.
+    """
+    if yes:
+        return
+    _require_a_person(what)
+    print(f"{what}. Type {name} to go on: ", end="", file=sys.stderr, flush=True)
+    if sys.stdin.readline().strip() != name:
+        raise NotConfirmed("not confirmed; nothing was done")
+
+
+def _require_a_person(what: str) -> None:
+    if sys.stdin is None or not sys.stdin.isatty():
+        raise NotConfirmed(f"{what}: nobody to ask, for standard input is no terminal; give --yes")

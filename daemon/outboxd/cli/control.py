@@ -1,4 +1,4 @@
-"""How `pause` and `resume` reach the running daemon."""
+"""How `pause`, `resume`, `reload`, `restart` and `dump` reach the running daemon."""
 
 import argparse
 import os
@@ -42,6 +42,11 @@ class _InsteadOfConfig(argparse.Action):
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The queue, and where the daemon listens, as `arguments.queue` and `arguments.socket`."""
     parser.add_argument("queue", metavar="QUEUE", help="a queue that the daemon consumes")
+    add_socket_arguments(parser)
+
+
+def add_socket_arguments(parser: argparse.ArgumentParser) -> None:
+    """Where the daemon listens, as `arguments.socket`."""
     add_config_argument(parser)
     parser.add_argument(
         "--socket",
@@ -52,12 +57,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def order(arguments: argparse.Namespace, message: "Order", done: str) -> int:
-    """Have the daemon do it, and say what is `done`. Raises NoControl or OrderRefused."""
-    answer = _ask(arguments.socket or _configured(arguments.config), message)
+def order(
+    arguments: argparse.Namespace,
+    message: "Order",
+    done: str | None = None,
+    *,
+    seconds: float | None = ANSWER_SECONDS,
+) -> int:
+    """Have the daemon do it, and say what is `done`, in its own words unless they are given.
+
+    It is waited for at most `seconds`; None waits for as long as it takes, which is for orders that
+    take as long as handlers do. Raises NoControl or OrderRefused.
+    """
+    answer = _ask(arguments.socket or _configured(arguments.config), message, seconds)
     if not answer.ok:
         raise OrderRefused(answer.error)
-    print(done)
+    print(answer.done if done is None else done)
     return ExitCode.OK
 
 
@@ -73,16 +88,28 @@ def _configured(config: Path) -> Path:
     return Path(path)
 
 
-def _ask(path: Path, message: "Order") -> "Answer":
-    from outboxd.supervision.orders import MAX_LINE_BYTES, read_answer, write_line
+def _ask(path: Path, message: "Order", seconds: float | None) -> "Answer":
+    from outboxd.supervision.orders import MAX_ANSWER_BYTES, read_answer, write_line
 
+    line = _exchange(path, write_line(message), MAX_ANSWER_BYTES, seconds)
+    if not line:
+        raise NoControl(f"{path}: the daemon hung up without an answer; see its log")
+    try:
+        return read_answer(line)
+    except ValueError as error:
+        raise NoControl(f"{path}: no answer that makes sense: {error}") from error
+
+
+def _exchange(path: Path, line: bytes, limit: int, seconds: float | None) -> bytes:
+    """The line that comes back, empty if none does."""
     try:
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
             connection.settimeout(ANSWER_SECONDS)
             connection.connect(os.fspath(path))
-            connection.sendall(write_line(message))
+            connection.sendall(line)
+            connection.settimeout(seconds)
             with connection.makefile("rb") as answer:
-                return read_answer(answer.readline(2 * MAX_LINE_BYTES))
+                return answer.readline(limit)
     except (FileNotFoundError, ConnectionRefusedError) as error:
         raise NoControl(f"no daemon listens on {path}; is it running?") from error
     except PermissionError as error:
@@ -90,6 +117,7 @@ def _ask(path: Path, message: "Order") -> "Answer":
             f"no permission for {path}; be the user that the daemon runs as, or root"
         ) from error
     except TimeoutError as error:
-        raise NoControl(f"{path}: no answer within {ANSWER_SECONDS:g} s; see the log") from error
+        patience = seconds or ANSWER_SECONDS
+        raise NoControl(f"{path}: no answer within {patience:g} s; see the log") from error
     except (OSError, ValueError) as error:
         raise NoControl(f"{path}: no answer that makes sense: {error}") from error

@@ -1,164 +1,163 @@
 """How dead letters, and what became of them, are printed: for people and for programs."""
 
-import base64
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from outboxd.adapters.sqs.dead_letters import DeadLetterQueue, Report
-from outboxd.core.messages import Attribute
-from outboxd.core.redrive import MAX_RECEIVES, Entry
+from outboxd.adapters.sqs.dead_letters import DeadLetters
+from outboxd.adapters.sqs.letter_reports import DeadLetterQueue, Report
+from outboxd.cli.dlq_inbox import Standing
+from outboxd.cli.dlq_json import brief, processed, sending, whole
+from outboxd.cli.dlq_text import print_entry, print_whole
+from outboxd.cli.wording import counted
+from outboxd.core.redrive import Entry
 
-LONGEST_ERROR = 200
+Standings = Mapping[str, Standing]
 
 
-def print_listing(about: DeadLetterQueue, report: Report, now: float, *, limit: int | None) -> None:
+class Listing(msgspec.Struct, frozen=True):
+    """What a look found. `standings` is None where the inbox could not be asked, which
+    `inbox_unasked` explains."""
+
+    about: DeadLetterQueue
+    report: Report
+    now: float
+    limit: int | None
+    narrowed: bool
+    standings: Standings | None
+    inbox_unasked: str | None
+
+
+def print_listing(listing: Listing, *, body: bool) -> None:
     """A paragraph for each letter, and a last line that says how many there were."""
+    about, report = listing.about, listing.report
     for entry in report.found:
-        _print_entry(about, entry, now)
+        print_entry(about, entry, listing.now, _standing(listing, entry), body=body)
     number = len(report.found)
     print(f"{_letters(number)} in {about.name}", end="")
-    if number == limit and about.visible > number:
+    if number == listing.limit and about.visible > number:
         print(f", the first of about {about.visible}", end="")
-    print("; looking counts as a receive of each" if number else "", flush=True)
+    elif listing.narrowed:
+        print(f" of {report.looked_at} looked at", end="")
+    print("; looking counts as a receive of each" if report.looked_at else "", flush=True)
 
 
-def print_listing_json(
-    about: DeadLetterQueue, report: Report, now: float, *, limit: int | None
-) -> None:
+def print_letters(listing: Listing, *, body: bool) -> None:
+    """Everything of each letter."""
+    for entry in listing.report.found:
+        print_whole(listing.about, entry, listing.now, _standing(listing, entry), body=body)
+    print(end="", flush=True)
+
+
+def print_listing_json(listing: Listing, *, body: bool) -> None:
     """Everything that is known of each letter."""
+    about, report = listing.about, listing.report
     _print_json(
         {
             "dead_letter_queue": about.name,
             "approximate_visible": about.visible,
             "approximate_in_flight": about.in_flight,
-            "limit": limit,
+            "limit": listing.limit,
+            "looked_at": report.looked_at,
             "cut_groups": report.cut_groups,
-            "letters": [_whole(about, entry, now) for entry in report.found],
+            "inbox_unasked": listing.inbox_unasked,
+            "letters": [
+                {
+                    **whole(about, entry, listing.now, body=body),
+                    **processed(entry, listing.standings),
+                }
+                for entry in report.found
+            ],
         }
     )
 
 
-def print_redriven(about: DeadLetterQueue, target: str, report: Report) -> None:
-    """One line for what was done, and one for what was left on purpose."""
-    print(f"redriven: {_letters(len(report.done))} from {about.name} to {target}", flush=True)
+def print_redriven(letters: DeadLetters, report: Report, standings: Standings | None) -> None:
+    """One line for what was done, and one each for what was left on purpose or for nothing."""
+    name, number = letters.about.name, len(report.done)
+    print(f"redriven: {_letters(number)} from {name} to {letters.target}", flush=True)
+    if idle := sum(_nothing_left(entry, standings) for entry in report.done):
+        print(f"of them processed before, by all their handlers: {idle}", flush=True)
     if report.came_back:
         print(f"came back, and left: {_letters(len(report.came_back))}", flush=True)
 
 
-def print_redriven_json(about: DeadLetterQueue, target: str, report: Report) -> None:
+def print_redriven_json(letters: DeadLetters, report: Report, standings: Standings | None) -> None:
     """Which letter went where, by their own ids and those of their events."""
     _print_json(
         {
-            "dead_letter_queue": about.name,
-            "queue": target,
-            "redriven": [_brief(entry) for entry in report.done],
-            "failed": [
-                {**_brief(f.entry), "error": f.error, "sent": f.sent} for f in report.failed
-            ],
-            "came_back": [_brief(entry) for entry in report.came_back],
-            "cut_groups": report.cut_groups,
+            **_work(letters.about, report),
+            "queue": letters.target,
+            "redriven": [{**brief(entry), **processed(entry, standings)} for entry in report.done],
+            "failed": [{**brief(f.entry), "error": f.error, "sent": f.sent} for f in report.failed],
+            "came_back": [brief(entry) for entry in report.came_back],
         }
     )
 
 
-def _print_entry(about: DeadLetterQueue, entry: Entry, now: float) -> None:
-    facts = entry.facts
-    print(f"{entry.message.message_id}  {_line(facts.event_type or '(type unknown)')}")
-    print(f"    event     {_line(facts.event_id or '(none)')}")
-    if entry.message.group_id is not None:
-        print(f"    group     {_line(entry.message.group_id)}")
-    why = " (as a rule moved by SQS, which says no more)" if facts.reason == MAX_RECEIVES else ""
-    print(f"    reason    {_line(facts.reason)}{why}")
-    for handler in facts.handlers:
-        print(f"    handler   {_line(handler.name)}, {_attempts(handler.attempts)}")
-    if not facts.handlers and facts.receive_count is not None:
-        print(f"    receives  {facts.receive_count}")
-    if facts.error:
-        print(f"    error     {_shortened(facts.error)}")
-    left = _left(about, entry, now)
-    remaining = f"{_duration(left)} left" if left > 0 else "about to be deleted by SQS"
-    print(f"    age       {_duration(now - entry.message.sent_at)}, {remaining}")
+def print_purged(about: DeadLetterQueue, report: Report) -> None:
+    """One line for what is gone, and one for what came too late to be meant."""
+    print(f"purged: {_letters(len(report.done))} of {about.name}", flush=True)
+    if report.newer:
+        print(f"newer than this command, and left: {_letters(report.newer)}", flush=True)
 
 
-def _whole(about: DeadLetterQueue, entry: Entry, now: float) -> dict[str, Any]:
-    message, facts = entry.message, entry.facts
+def print_purged_json(about: DeadLetterQueue, report: Report) -> None:
+    """Which letters are gone."""
+    _print_json(
+        {
+            **_work(about, report),
+            "purged": [brief(entry) for entry in report.done],
+            "failed": [{**brief(f.entry), "error": f.error} for f in report.failed],
+            "newer": report.newer,
+        }
+    )
+
+
+def print_exported(about: DeadLetterQueue, report: Report, path: Path) -> None:
+    """One line, when the letters themselves are in a file."""
+    print(f"exported: {_letters(len(report.found))} of {about.name} to {path}", flush=True)
+
+
+def print_exported_json(about: DeadLetterQueue, report: Report, path: Path) -> None:
+    """The same for programs."""
+    _print_json({**_work(about, report), "file": str(path), "exported": len(report.found)})
+
+
+def exported(letters: DeadLetters, entry: Entry, now: float) -> bytes:
+    """A letter as one line; `send` holds the body, once."""
+    told = {
+        "dead_letter_queue": letters.about.name,
+        "queue": letters.target,
+        **whole(letters.about, entry, now, body=False),
+        "send": sending(entry, letters.target),
+    }
+    return msgspec.json.encode(told) + b"\n"
+
+
+def _work(about: DeadLetterQueue, report: Report) -> dict[str, Any]:
     return {
-        "message_id": message.message_id,
-        "event_id": facts.event_id,
-        "event_type": facts.event_type,
-        "reason": facts.reason,
-        "error": facts.error,
-        "handlers": facts.handlers,
-        "age_seconds": round(now - message.sent_at),
-        "seconds_left": round(_left(about, entry, now)),
-        "original": {
-            "queue": facts.source_queue,
-            "message_id": facts.message_id,
-            "receive_count": facts.receive_count,
-            "sent_at": facts.sent_at,
-            "dead_lettered_at": facts.dead_lettered_at,
-            "dropped_attributes": facts.dropped_attributes,
-        },
-        "receive_count": message.receive_count,
-        "sent_at": message.sent_at,
-        "group_id": message.group_id,
-        "body": message.body,
-        "attributes": {name: _attribute(a) for name, a in message.attributes.items()},
+        "dead_letter_queue": about.name,
+        "approximate_in_flight": about.in_flight,
+        "looked_at": report.looked_at,
+        "cut_groups": report.cut_groups,
     }
 
 
-def _brief(entry: Entry) -> dict[str, Any]:
-    facts = entry.facts
-    return {
-        "message_id": entry.message.message_id,
-        "event_id": facts.event_id,
-        "event_type": facts.event_type,
-        "reason": facts.reason,
-    }
+def _standing(listing: Listing, entry: Entry) -> Standing | None:
+    return None if listing.standings is None else listing.standings.get(entry.message.message_id)
 
 
-def _attribute(attribute: Attribute) -> dict[str, str]:
-    match attribute.value:
-        case str(text):
-            return {"type": attribute.data_type, "value": text}
-        case bytes(data):
-            return {"type": attribute.data_type, "base64": base64.b64encode(data).decode()}
-
-
-def _left(about: DeadLetterQueue, entry: Entry, now: float) -> float:
-    return entry.message.sent_at + about.retention_seconds - now
+def _nothing_left(entry: Entry, standings: Standings | None) -> bool:
+    standing = None if standings is None else standings.get(entry.message.message_id)
+    return standing is not None and standing.nothing_left
 
 
 def _letters(number: int) -> str:
-    return "1 dead letter" if number == 1 else f"{number or 'no'} dead letters"
+    return counted(number, "dead letter")
 
 
-def _attempts(number: int) -> str:
-    return "1 attempt" if number == 1 else f"{number} attempts"
-
-
-def _shortened(text: str) -> str:
-    line = _line(text)
-    return line if len(line) <= LONGEST_ERROR else f"{line[: LONGEST_ERROR - 3]}..."
-
-
-def _line(text: str) -> str:
-    """One line that moves no cursor: what a message holds may come from anybody."""
-    return "".join(c if c.isprintable() else "?" for c in " ".join(text.split()))
-
-
-def _duration(seconds: float) -> str:
-    """The two largest units: "13 d 22 h"."""
-    rest = max(0, round(seconds))
-    units = [("d", 86_400), ("h", 3_600), ("min", 60), ("s", 1)]
-    parts: list[str] = []
-    for unit, length in units:
-        number, rest = divmod(rest, length)
-        if number or (unit == "s" and not parts):
-            parts.append(f"{number} {unit}")
-    return " ".join(parts[:2])
-
-
-def _print_json(content: dict[str, Any]) -> None:
-    print(msgspec.json.encode(content).decode(), flush=True)
+def _print_json(content: object) -> None:
+    print(msgspec.json.format(msgspec.json.encode(content), indent=2).decode(), flush=True)

@@ -5,26 +5,43 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
+from typing import Protocol
+
+WIDTH = 20
+"""Signs of the bar: with the words beside it, a line of 80 holds it."""
+
+
+class Told(Protocol):
+    """Hears how far it is, and what else there is to say."""
+
+    def __call__(self, done: int, more: str = "") -> None: ...
 
 
 @contextmanager
-def progress_line(what: str, expected: int) -> Iterator[Callable[[int], None]]:
-    """Tells on a terminal how far it is; the total is what SQS estimated at the start."""
+def progress_line(what: str, expected: int) -> Iterator[Told]:
+    """Tells on a terminal how far it is; the total is what was estimated at the start."""
 
-    shown = False
+    shown = 0
 
-    def told(done: int) -> None:
+    def told(done: int, more: str = "") -> None:
         nonlocal shown
         if sys.stderr.isatty():
-            shown = True
-            total = max(done, expected)
-            print(f"\r{what} {done} of about {total}", end="", file=sys.stderr, flush=True)
+            line = f"{what} {_bar(done, expected)} {done} of about {max(done, expected)}{more}"
+            # Padded: a line that is shorter than the last one would leave its end behind.
+            print(f"\r{line:{shown}}", end="", file=sys.stderr, flush=True)
+            shown = len(line)
 
     try:
         yield told
     finally:
         if shown:
             print(file=sys.stderr)
+
+
+def _bar(done: int, expected: int) -> str:
+    """Full only at the end, so that nobody goes before it is."""
+    filled = WIDTH if done >= expected else done * WIDTH // expected
+    return f"[{'#' * filled:{WIDTH}}]"
 
 
 @contextmanager

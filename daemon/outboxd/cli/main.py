@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from importlib import import_module
 
 from outboxd.cli.arguments import require_config
-from outboxd.cli.parsing import CommandParser
+from outboxd.cli.parsing import CommandParser, UsageError
 from outboxd.core.errors import OutboxdError, SettingsError
 from outboxd.core.exit_codes import ExitCode
 from outboxd.version import __version__
@@ -29,6 +29,9 @@ COMMANDS = (
     "dlq",
     "pause",
     "resume",
+    "reload",
+    "restart",
+    "dump",
     "healthcheck",
     "demo",
     "localaws",
@@ -51,6 +54,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         for problem in error.problems:
             _complain(problem)
         return ExitCode.INVALID_CONFIGURATION
+    except UsageError as error:
+        _complain(str(error))
+        return ExitCode.USAGE
     except OutboxdError as error:
         _complain(" ".join(str(error).split()))
         return ExitCode.UNEXPECTED

@@ -14,7 +14,7 @@ from outboxd.cli.outbox_arguments import (
     target,
 )
 from outboxd.cli.outbox_list import LOOKED_SHORT
-from outboxd.core.errors import OutboxdError
+from outboxd.cli.parsing import UsageError
 
 if TYPE_CHECKING:
     from outboxd.adapters.postgres.operations import Operations
@@ -25,7 +25,7 @@ MOST = 1_000_000
 """Events of one run. They are picked before anything is changed, so they are kept in memory."""
 
 
-class NothingChosen(OutboxdError):
+class NothingChosen(UsageError):
     """Neither ids nor filters say which events are meant, or both do."""
 
 

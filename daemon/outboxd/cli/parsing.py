@@ -5,6 +5,12 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
+from outboxd.core.errors import OutboxdError
+
+
+class UsageError(OutboxdError):
+    """The command line makes no sense, which argparse could not tell; the text says why."""
+
 
 class CommandParser(argparse.ArgumentParser):
     """The parser of one command: it complains in the command's own name, and its example can be

@@ -1,6 +1,7 @@
 """`outboxd run`: the daemon itself."""
 
 import argparse
+import faulthandler
 import os
 import signal
 import sys
@@ -17,7 +18,8 @@ def add_parser(subparsers: Any) -> None:
         description=(
             "Starts the supervisor with its child processes: the outbox relay, one consumer pool "
             "per queue, and the visibility extender. SIGTERM and Ctrl-C drain; a second Ctrl-C "
-            "ends everything now."
+            "ends everything now. SIGHUP reads the configuration again, SIGUSR1 writes the stacks "
+            "of all processes to standard error."
         ),
         epilog="example: outboxd run --config /etc/outboxd/outboxd.toml --only relay",
     )
@@ -36,6 +38,10 @@ def run(arguments: argparse.Namespace) -> int:
     """Run until a stop; the exit code says why it ended."""
     # As PID 1 of a container a process without a handler ignores SIGTERM altogether.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(ExitCode.OK))
+    # Until the supervisor can reload; what it begins with was read a moment ago.
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    faulthandler.enable()
+    faulthandler.register(signal.SIGUSR1, all_threads=True)
 
     import anyio
 
@@ -47,4 +53,4 @@ def run(arguments: argparse.Namespace) -> int:
     settings = load_settings(arguments.config, os.environ)
     specs = children_of(settings, arguments.only)
     configure_logging(settings.logging, "supervisor")
-    return int(anyio.run(Daemon(settings, specs).run))
+    return int(anyio.run(Daemon(settings, specs, arguments.config, arguments.only).run))

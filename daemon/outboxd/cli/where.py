@@ -116,7 +116,7 @@ def _letters(
     from outboxd.adapters.sqs.dead_letters import dead_letters
     from outboxd.core.errors import Unavailable
     from outboxd.core.event_history import DeadLetterFound
-    from outboxd.core.redrive import Selection
+    from outboxd.core.letter_filters import Selection
 
     end = time.monotonic() + arguments.scan_seconds
     name = settings.dead_letter_name(queue)

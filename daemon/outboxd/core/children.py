@@ -2,12 +2,12 @@
 
 import math
 from enum import StrEnum
-from typing import NamedTuple
+from typing import NamedTuple, assert_never
 
 import msgspec
 
 from outboxd.core.errors import SettingsError
-from outboxd.core.settings import Settings
+from outboxd.core.settings import QueueSettings, RecycleSettings, Settings
 
 POOL_HEARTBEAT_FLOOR_SECONDS = 30.0
 """Handlers may hold the GIL in a C call, which silences the event loop of a healthy pool too."""
@@ -18,6 +18,10 @@ STUCK_FACTOR = 2.0
 STUCK_MARGIN_SECONDS = 60.0
 """A pool that ends because of one handler lets the others finish, so a call in it may rightly be as
 old as two timeouts, and a last receive and the settling beyond that."""
+
+SETTLE_SECONDS = 5.0
+EXTENDER_DRAIN_SECONDS = 1.0
+"""An extender that is replaced has nothing to finish: its successor is told every lease."""
 
 
 class Kind(StrEnum):
@@ -54,12 +58,15 @@ class ChildSpec(msgspec.Struct, frozen=True):
     """One child that the supervisor keeps running.
 
     One call of a handler, with one message or with a batch, that has run for `call_limit_seconds`
-    neither ends nor can be ended; children without handlers have no such limit.
+    neither ends nor can be ended; children without handlers have no such limit. `drain_seconds` is
+    what its process may take to finish when it is replaced, in a reload for one.
     """
 
     slot: Slot
     heartbeat_deadline_seconds: float
     call_limit_seconds: float = math.inf
+    drain_seconds: float = 20.0
+    recycle: RecycleSettings = RecycleSettings()
 
     @property
     def name(self) -> str:
@@ -87,14 +94,32 @@ def children_of(settings: Settings, only: str | None = None) -> tuple[ChildSpec,
 
 
 def _spec(settings: Settings, slot: Slot) -> ChildSpec:
-    if slot.kind is not Kind.CONSUMER:
-        return ChildSpec(slot, settings.supervisor.heartbeat_deadline_seconds)
+    it = settings.supervisor
+    grace = it.grace_seconds - it.escalation_seconds
+    match slot.kind:
+        case Kind.EXTENDER:
+            return ChildSpec(
+                slot, it.heartbeat_deadline_seconds, drain_seconds=EXTENDER_DRAIN_SECONDS
+            )
+        case Kind.RELAY:
+            return ChildSpec(slot, it.heartbeat_deadline_seconds, drain_seconds=grace)
+        case Kind.CONSUMER:
+            return _pool(settings.queues[slot.queue], slot, grace)
+        case _:
+            assert_never(slot.kind)
+
+
+def _pool(queue: QueueSettings, slot: Slot, grace: float) -> ChildSpec:
     # Of a batch handler this is the time of one call with the whole batch.
-    longest = max((h.timeout_seconds for h in settings.queues[slot.queue].handlers), default=0.0)
+    longest = max((handler.timeout_seconds for handler in queue.handlers), default=0.0)
     return ChildSpec(
         slot,
         max(POOL_HEARTBEAT_FLOOR_SECONDS, longest + POOL_HEARTBEAT_MARGIN_SECONDS),
         STUCK_FACTOR * longest + STUCK_MARGIN_SECONDS,
+        # A stop has a bound that the service manager sets. Nothing hurries a replacement, so no
+        # handler that keeps its own time is cut short by one.
+        max(grace, queue.wait_seconds + longest + SETTLE_SECONDS),
+        queue.recycle,
     )
 
 

@@ -36,6 +36,10 @@ class PublishRefused(OutboxdError):
     """This event will never be accepted; retrying cannot help."""
 
 
+class MetricRefused(OutboxdError):
+    """This use of `context.metrics` cannot be counted; the handler's code is to be mended."""
+
+
 class OutageKind(StrEnum):
     """Why a service could not be used; a closed set, so that it may be a metric's label."""
 

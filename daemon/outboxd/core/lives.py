@@ -1,4 +1,4 @@
-"""The vocabulary of a child's life: its states, its unplanned ends, its channel's directions."""
+"""The vocabulary of a child's life: its states, its ends, its channel's directions, its reloads."""
 
 from enum import StrEnum
 from typing import Literal
@@ -18,7 +18,10 @@ class State(StrEnum):
 
 
 class RestartReason(StrEnum):
-    """Why a child ended without a plan; a closed set, so that it may be a metric's label."""
+    """Why a child ended and was started again; a closed set, so that it may be a metric's label.
+
+    Those from RECYCLE_AGE on are planned: a drain, and no mark against the child.
+    """
 
     CRASH = "crash"
     SIGNAL = "signal"
@@ -27,3 +30,17 @@ class RestartReason(StrEnum):
     PROTOCOL = "protocol"
     STUCK = "stuck"
     HANDLER_TIMEOUT = "handler_timeout"
+    RECYCLE_AGE = "recycle_age"
+    RECYCLE_MESSAGES = "recycle_messages"
+    RECYCLE_RSS = "recycle_rss"
+    RELOAD = "reload"
+    OPERATOR = "operator"
+
+
+class ReloadResult(StrEnum):
+    """How an attempt to use a new configuration ended; anything but OK keeps the old one."""
+
+    OK = "ok"
+    INVALID = "invalid"
+    CHILD_NOT_READY = "child_not_ready"
+    ABORTED = "aborted"

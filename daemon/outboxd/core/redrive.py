@@ -1,8 +1,8 @@
-"""Dead letters read again: what each says, which are wanted, and what goes back to the queue."""
+"""Dead letters read again: what each says, and what goes back to the queue."""
 
 import hashlib
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 
 import msgspec
 
@@ -71,29 +71,6 @@ class Entry(msgspec.Struct, frozen=True):
         """All that a person may call it by, in lower case."""
         ids = (self.message.message_id, self.facts.message_id, self.facts.event_id)
         return frozenset(each.lower() for each in ids if each)
-
-
-class Selection(msgspec.Struct, frozen=True):
-    """Which letters are wanted; an empty collection means any."""
-
-    ids: frozenset[str] = frozenset()
-    reasons: frozenset[str] = frozenset()
-
-    @classmethod
-    def of(cls, ids: Collection[str], reasons: Collection[str]) -> "Selection":
-        """From what was given on a command line."""
-        return cls(frozenset(each.lower() for each in ids), frozenset(reasons))
-
-    @property
-    def narrows(self) -> bool:
-        """Whether there may be letters that are not wanted."""
-        return bool(self.ids or self.reasons)
-
-    def wants(self, entry: Entry) -> bool:
-        """Whether both conditions hold."""
-        if self.ids and self.ids.isdisjoint(entry.ids):
-            return False
-        return not self.reasons or entry.facts.reason in self.reasons
 
 
 _facts = msgspec.json.Decoder(_Facts)

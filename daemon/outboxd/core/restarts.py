@@ -6,6 +6,7 @@ from collections import deque
 import msgspec
 
 from outboxd.core.retry import Backoff, Dice
+from outboxd.core.settings import SupervisorSettings
 
 
 class RestartLimits(msgspec.Struct, frozen=True, kw_only=True):
@@ -23,7 +24,7 @@ class RestartLog:
     """Remembers the unplanned exits of one child; planned ones are never told to it."""
 
     def __init__(self, limits: RestartLimits, dice: Dice = random.random) -> None:
-        self._limits = limits
+        self.limits = limits
         self._dice = dice
         self._failed_starts = 0
         self._crashes: deque[float] = deque()
@@ -37,22 +38,22 @@ class RestartLog:
     def crashed(self, now: float, ready_seconds: float) -> None:
         """The child ended at `now`, having been ready for `ready_seconds`."""
         self._failed_starts = 0
-        if ready_seconds >= self._limits.stable_seconds:
+        if ready_seconds >= self.limits.stable_seconds:
             self._in_a_row = 0
         self._in_a_row += 1
         self._crashes.append(now)
-        while self._crashes and self._crashes[0] <= now - self._limits.crash_window_seconds:
+        while self._crashes and self._crashes[0] <= now - self.limits.crash_window_seconds:
             self._crashes.popleft()
 
     @property
     def never_started(self) -> bool:
         """Too many starts in a row never became ready."""
-        return self._failed_starts >= self._limits.failed_starts
+        return self._failed_starts >= self.limits.failed_starts
 
     @property
     def crash_looping(self) -> bool:
         """Too many crashes after ready within the window."""
-        return len(self._crashes) >= self._limits.crashes
+        return len(self._crashes) >= self.limits.crashes
 
     @property
     def exhausted(self) -> bool:
@@ -60,9 +61,23 @@ class RestartLog:
 
     def pause_seconds(self) -> float:
         """How long to wait before the next start."""
-        return self._limits.backoff.delay(self._in_a_row, self._dice)
+        return self.limits.backoff.delay(self._in_a_row, self._dice)
 
     def forgive(self) -> None:
         """Start counting afresh, as for a child that is tried again slowly after giving up."""
         self._failed_starts = 0
         self._crashes.clear()
+
+
+def restart_limits(settings: SupervisorSettings) -> RestartLimits:
+    """The limits of every child, from the [supervisor] table."""
+    return RestartLimits(
+        failed_starts=settings.failed_starts,
+        crashes=settings.crashes,
+        crash_window_seconds=settings.crash_window_seconds,
+        backoff=Backoff(
+            first_seconds=settings.backoff_first_seconds,
+            cap_seconds=settings.backoff_cap_seconds,
+            jitter=1.0,
+        ),
+    )

@@ -12,6 +12,7 @@ from outboxd.core.envelopes import Incoming
 from outboxd.core.errors import OutboxdError
 from outboxd.core.events import NewEvent
 from outboxd.core.judging import Away, Busy, Ending
+from outboxd.ports.user_metrics import NOWHERE, UserMetrics
 
 Publisher = Callable[[NewEvent], Awaitable[None]]
 Claim = Callable[[Any], Any]
@@ -64,14 +65,20 @@ class HandlerRunner(Protocol):
 class _CallContext:
     """What is the same for a call with one event and for one with many."""
 
-    __slots__ = ("_publisher", "deadline", "handler", "queue")
+    __slots__ = ("_publisher", "deadline", "handler", "metrics", "queue")
 
     def __init__(
-        self, handler: str, queue: str, deadline: float, publisher: Publisher | None
+        self,
+        handler: str,
+        queue: str,
+        deadline: float,
+        publisher: Publisher | None,
+        metrics: UserMetrics = NOWHERE,
     ) -> None:
         self.handler = handler
         self.queue = queue
         self.deadline = deadline
+        self.metrics = metrics
         self._publisher = publisher
 
     def seconds_left(self) -> float:
@@ -100,6 +107,7 @@ class Context(_CallContext):
 
     `attempt` counts from 1 and `deadline` is a time of `outboxd.core.clock.boottime`.
     `traceparent` is the trace that the event belongs to, as W3C Trace Context writes it, or None.
+    `metrics` has counters, gauges and histograms of the handler's own.
     """
 
     __slots__ = ("_claim", "attempt", "event_id", "traceparent")
@@ -110,8 +118,9 @@ class Context(_CallContext):
         call: Call,
         publisher: Publisher | None = None,
         claim: Claim | None = None,
+        metrics: UserMetrics = NOWHERE,
     ) -> None:
-        super().__init__(handler, call.queue, call.deadline, publisher)
+        super().__init__(handler, call.queue, call.deadline, publisher, metrics)
         self.event_id: UUID = call.incoming.id
         self.attempt = call.attempt
         self.traceparent = call.incoming.traceparent

@@ -1,5 +1,7 @@
 """Puts a child down whose start or whose heartbeat is overdue, or in which a call is stuck."""
 
+import logging
+
 import anyio
 import msgspec
 
@@ -9,7 +11,11 @@ from outboxd.supervision.incarnation import Incarnation
 from outboxd.supervision.observing import RestartReason
 from outboxd.supervision.stopping import StopOrder
 
+log = logging.getLogger(__name__)
+
 SECOND_LOOK_SECONDS = 0.5
+STALL_SHARE = 0.5
+"""Having slept longer than meant by this share of a deadline, nobody's silence counts."""
 
 
 class Deadlines(msgspec.Struct, frozen=True):
@@ -21,8 +27,14 @@ class Deadlines(msgspec.Struct, frozen=True):
     def overdue_at(self, incarnation: Incarnation) -> float:
         """When the deadline that counts now is over."""
         if incarnation.ready_at is None:
-            return incarnation.started_at + self.start_seconds
-        return incarnation.heard_at + self.heartbeat_seconds
+            return max(incarnation.started_at, incarnation.rearmed_at) + self.start_seconds
+        return max(incarnation.heard_at, incarnation.rearmed_at) + self.heartbeat_seconds
+
+    def stalled(self, incarnation: Incarnation, late_seconds: float) -> bool:
+        """Whether we ourselves overslept so long that the deadline says nothing about the child."""
+        ready = incarnation.ready_at is not None
+        deadline = self.heartbeat_seconds if ready else self.start_seconds
+        return late_seconds > STALL_SHARE * deadline
 
 
 async def watch_clocks(incarnation: Incarnation, deadlines: Deadlines, order: StopOrder) -> None:
@@ -30,10 +42,17 @@ async def watch_clocks(incarnation: Incarnation, deadlines: Deadlines, order: St
 
     Only at a second look: a supervisor that stood still itself, in a paused machine, finds
     everything overdue when it wakes, while what its healthy children have said since then still
-    waits to be read. A stuck call needs none: only what the child has said tells of it.
+    waits to be read. When the machine was suspended, they had no time to say anything: after a
+    long stall every deadline begins anew. A stuck call needs none of it: only what the child has
+    said tells of it.
     """
     while not order.given.is_set():
-        await _sleep_until_overdue(incarnation, deadlines)
+        late = await _sleep_until_overdue(incarnation, deadlines)
+        if deadlines.stalled(incarnation, late) and not incarnation.calls.stuck.is_set():
+            incarnation.rearmed_at = boottime()
+            facts = {"child": str(incarnation.address), "seconds": round(late, 1)}
+            log.warning("the supervisor stood still; the child's deadline begins anew", extra=facts)
+            continue
         if not incarnation.calls.stuck.is_set():
             await anyio.sleep(SECOND_LOOK_SECONDS)
         reason = _fault(incarnation, deadlines)
@@ -42,14 +61,19 @@ async def watch_clocks(incarnation: Incarnation, deadlines: Deadlines, order: St
             return
 
 
-async def _sleep_until_overdue(incarnation: Incarnation, deadlines: Deadlines) -> None:
+async def _sleep_until_overdue(incarnation: Incarnation, deadlines: Deadlines) -> float:
+    """How much later than meant the last sleep ended, in seconds."""
+    late = 0.0
     while (left := deadlines.overdue_at(incarnation) - boottime()) > 0:
         if incarnation.calls.stuck.is_set():
-            return
+            return 0.0
+        before = boottime()
         if incarnation.ready_at is None:
             await pause(incarnation.became_ready, left)  # then the shorter deadline counts
         else:
             await pause(incarnation.calls.stuck, left)
+        late = boottime() - before - left
+    return late
 
 
 def _fault(incarnation: Incarnation, deadlines: Deadlines) -> RestartReason | None:

@@ -1,6 +1,7 @@
 """Takes an operator's orders over the control socket."""
 
 import logging
+from contextlib import suppress
 from typing import Protocol, assert_never
 
 import anyio
@@ -12,8 +13,11 @@ from outboxd.supervision.control_socket import ControlSocket
 from outboxd.supervision.orders import (
     MAX_LINE_BYTES,
     Answer,
+    DumpStacks,
     Order,
     PauseQueue,
+    ReloadConfiguration,
+    RestartChild,
     ResumeQueue,
     read_order,
     write_line,
@@ -22,7 +26,8 @@ from outboxd.supervision.orders import (
 log = logging.getLogger(__name__)
 
 CONNECTION_SECONDS = 5.0
-"""One order and its answer take no longer; a peer that is slower is hung up on."""
+"""Telling the order, and taking the answer, take no longer; a slower peer is hung up on. Carrying
+an order out may take longer: a reload does."""
 
 MAX_CONNECTIONS = 16
 AFTER_FAILED_ACCEPT_SECONDS = 1.0
@@ -38,6 +43,15 @@ class Controlled(Protocol):
 
     def resume(self, queue: str) -> None:
         """Have the pools of this queue receive again."""
+
+    async def reload(self, *, everything: bool) -> str:
+        """Use the configuration as it is now; what was done, once it is."""
+
+    async def restart(self, child: str) -> str:
+        """Replace the process of this child, or those of a pool; what was done, once it is."""
+
+    def dump(self) -> str:
+        """Have all processes write down their stacks; which."""
 
 
 async def serve_control(control: ControlSocket, controlled: Controlled) -> None:
@@ -70,40 +84,54 @@ async def _accept(listener: SocketListener) -> SocketStream:
 
 
 async def _answer(stream: SocketStream, controlled: Controlled) -> None:
-    with anyio.move_on_after(CONNECTION_SECONDS):
-        async with stream:
-            try:
-                await stream.send(write_line(await _hear(stream, controlled)))
-            except (anyio.IncompleteRead, anyio.BrokenResourceError, anyio.ClosedResourceError):
-                return  # the peer has gone; an order that arrived whole has been carried out
+    async with stream:
+        with suppress(anyio.IncompleteRead, anyio.BrokenResourceError, anyio.ClosedResourceError):
+            line = None
+            with anyio.move_on_after(CONNECTION_SECONDS):
+                line = await _hear(stream)
+            if line is None:
+                return
+            answer = await _carry_out(line, controlled) if line else _TOO_LONG
+            # A peer that has gone has its order carried out all the same.
+            with anyio.move_on_after(CONNECTION_SECONDS):
+                await stream.send(write_line(answer))
 
 
-async def _hear(stream: SocketStream, controlled: Controlled) -> Answer:
+async def _hear(stream: SocketStream) -> bytes:
+    """The line of the order without its end, empty if it is too long."""
     try:
         line = await BufferedByteReceiveStream(stream).receive_until(b"\n", MAX_LINE_BYTES)
     except anyio.DelimiterNotFound:
-        return _TOO_LONG
-    # The limit is only looked at between two reads, and one read may bring more.
-    return _carry_out(line, controlled) if len(line) < MAX_LINE_BYTES else _TOO_LONG
+        return b""
+    # The limit is only looked at between two reads, and one read may bring more. An empty line is
+    # no order, which the decoder says better than we do.
+    return (line or b" ") if len(line) < MAX_LINE_BYTES else b""
 
 
-def _carry_out(line: bytes, controlled: Controlled) -> Answer:
+async def _carry_out(line: bytes, controlled: Controlled) -> Answer:
     try:
-        _give(read_order(line), controlled)
+        return Answer(True, done=await _give(read_order(line), controlled))
     except (OutboxdError, ValueError) as refusal:
         return Answer(False, str(refusal))
     # The fence around the supervisor: a bug here costs an answer, not the daemon.
     except Exception:
         log.exception("order not carried out; this is a bug in outboxd")
         return Answer(False, "a bug in outboxd; its log tells more")
-    return Answer(True)
 
 
-def _give(order: Order, controlled: Controlled) -> None:
+async def _give(order: Order, controlled: Controlled) -> str:
     match order:
         case PauseQueue(queue=queue):
             controlled.pause(queue)
+            return ""
         case ResumeQueue(queue=queue):
             controlled.resume(queue)
+            return ""
+        case ReloadConfiguration(everything=everything):
+            return await controlled.reload(everything=everything)
+        case RestartChild(child=child):
+            return await controlled.restart(child)
+        case DumpStacks():
+            return controlled.dump()
         case _:
             assert_never(order)

@@ -4,7 +4,6 @@ from collections.abc import Callable, Sequence
 
 from outboxd.core.children import Kind
 from outboxd.core.clock import boottime
-from outboxd.core.settings import Settings
 from outboxd.supervision.http import ChildRow
 from outboxd.supervision.life import Life
 from outboxd.supervision.observing import State
@@ -20,15 +19,19 @@ class SupervisorHealth:
     def __init__(
         self,
         supervisor: Supervisor,
-        settings: Settings,
         clock: Callable[[], float] = boottime,
     ) -> None:
         self._supervisor = supervisor
-        self._settings = settings
         self._clock = clock
 
     def alive(self) -> Sequence[str]:
         """The relay and the extender must work; a pool that gave up is tried again slowly."""
+        return [
+            *self._supervisor.broken_invariants(),
+            *self._gave_up(),
+        ]
+
+    def _gave_up(self) -> Sequence[str]:
         return [
             f"{life.name} has given up"
             for life in self._supervisor.lives
@@ -62,7 +65,7 @@ class SupervisorHealth:
         if current is None or current.heartbeat is None or current.ready_at is None:
             return 0.0
         name = life.spec.slot.queue
-        queue = self._settings.queues[name]
+        queue = life.terms.settings.queues[name]
         pauses = self._supervisor.pauses
         if pauses.paused(name) or current.heartbeat.in_flight >= queue.concurrency:
             return 0.0

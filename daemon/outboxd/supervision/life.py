@@ -1,8 +1,6 @@
 """The life of one child's slot: one incarnation after another, until a stop or a surrender."""
 
 import logging
-import signal
-from typing import Protocol
 from uuid import UUID, uuid4
 
 import anyio
@@ -10,62 +8,36 @@ import anyio
 from outboxd.channels.protocol import (
     Address,
     Bye,
-    Drain,
     Heartbeat,
     Message,
     Ready,
-    Suspect,
     SuspectsRecorded,
     Welcome,
 )
 from outboxd.core.children import ChildSpec
 from outboxd.core.clock import boottime
 from outboxd.core.exit_codes import ExitCode
-from outboxd.core.restarts import RestartLimits, RestartLog
-from outboxd.core.retry import Backoff
-from outboxd.core.settings import Settings, SupervisorSettings
-from outboxd.pacing import pause
+from outboxd.core.recycling import RecycleWatch, drawn
+from outboxd.core.reloading import Terms
+from outboxd.core.restarts import RestartLog, restart_limits
+from outboxd.core.settings import SupervisorSettings
+from outboxd.supervision.attendance import Attendance
 from outboxd.supervision.call_watch import CallWatch
-from outboxd.supervision.clocks import Deadlines, watch_clocks
+from outboxd.supervision.clocks import Deadlines
 from outboxd.supervision.incarnation import End, Incarnation
-from outboxd.supervision.link import Link
+from outboxd.supervision.milestones import Milestones
 from outboxd.supervision.observing import RestartReason, State, SupervisorObserver
 from outboxd.supervision.process import Spawn
-from outboxd.supervision.stopping import StopOrder
+from outboxd.supervision.stopping import StopOrder, Timetable
+from outboxd.supervision.surroundings import Surroundings
 from outboxd.supervision.suspicions import Suspicions
 
 log = logging.getLogger(__name__)
 
-LAST_WORDS_SECONDS = 2.0
-"""How long a dead child's socket is read on when a grandchild holds its other end open."""
-
 REMEMBERED_PREDECESSORS = 8
 
-
-class Surroundings(Protocol):
-    """What a life needs from the supervisor around it."""
-
-    def attach(self, link: Link, welcome: Welcome) -> None:
-        """A new incarnation can be told things, the welcome first."""
-
-    def took(self, sender: Address, message: Message) -> None:
-        """An incarnation said something that is not about its own life."""
-
-    def became_ready(self, life: "Life") -> None:
-        """An incarnation is ready."""
-
-    def took_over(self, address: Address) -> None:
-        """An incarnation is ready, and what its predecessors may have died of is written down, so
-        that what they held may be given back."""
-
-    def suspects_of(self, end: End) -> tuple[Suspect, ...]:
-        """What an incarnation that has come to grief may have died of."""
-
-    def ended(self, life: "Life", end: End) -> None:
-        """An incarnation has been reaped, and its socket read to the end."""
-
-    def surrendered(self, life: "Life", code: ExitCode, why: str) -> None:
-        """This slot's limits are used up, or it said `why` it cannot work as things are."""
+TRIAL_SECONDS = 60.0
+"""How long a child that failed its trial waits for what is decided about it."""
 
 
 class Life:
@@ -73,39 +45,89 @@ class Life:
 
     def __init__(
         self,
-        spec: ChildSpec,
-        settings: Settings,
+        terms: Terms,
+        supervisor: SupervisorSettings,
         surroundings: Surroundings,
         observer: SupervisorObserver,
         order: StopOrder,
         spawn: Spawn,
+        *,
+        on_trial: bool = False,
     ) -> None:
-        self.spec = spec
+        self.terms = terms
         self.state = State.STOPPED
         self.current: Incarnation | None = None
         self.restarts = 0
         self.overran = False
         self.ever_ready = False
-        self._settings = settings
+        self.last_word = ""
+        self.deadlines = Deadlines(
+            supervisor.start_deadline_seconds, terms.spec.heartbeat_deadline_seconds
+        )
+        self._supervisor = supervisor
         self._surroundings = surroundings
         self._observer = observer
-        self._order = order
+        self._order = order.part()
         self._spawn = spawn
         self._number = 0
+        self._milestones = Milestones()
+        self._on_trial = on_trial
+        self._wanted: RestartReason | None = None
+        self._resting: anyio.CancelScope | None = None
         self._predecessors: tuple[UUID, ...] = ()
-        self._deadlines = Deadlines(
-            settings.supervisor.start_deadline_seconds, spec.heartbeat_deadline_seconds
-        )
-        self._suspicions = Suspicions(spec.name)
-        self._restart_log = RestartLog(restart_limits(settings.supervisor))
+        self._suspicions = Suspicions(terms.spec.name)
+        self._restart_log = RestartLog(restart_limits(supervisor))
+
+    @property
+    def spec(self) -> ChildSpec:
+        return self.terms.spec
 
     @property
     def name(self) -> str:
-        return self.spec.name
+        return self.terms.spec.name
 
     @property
     def ready(self) -> bool:
         return self.state is State.READY
+
+    @property
+    def leaving(self) -> bool:
+        """Whether no successor of the current incarnation will come."""
+        return self._order.given.is_set()
+
+    def adopt(self, terms: Terms, supervisor: SupervisorSettings) -> None:
+        """Run by these from the next start on."""
+        self.terms = terms
+        self._supervisor = supervisor
+        self._restart_log.limits = restart_limits(supervisor)
+
+    def retire(self) -> None:
+        """Begin to end for good, with as much time as a replacement gets."""
+        self._order.give(self._timetable())
+        self._disturb()
+
+    async def renew(self, reason: RestartReason, *, on_trial: bool = False) -> bool:
+        """Have the process finish and a successor started at once; whether that became ready.
+
+        A slot that waits for its next start, or has given up, does not wait any longer. `on_trial`
+        says that an end before it is ready is no failure of the slot: nothing is counted, and it
+        stays ended until it is renewed again. False also when the slot is to end.
+        """
+        before = self._number
+        self._on_trial = on_trial
+        self._wanted = reason
+        if self.current is not None:
+            self.current.replace(reason, self._timetable())
+        self._disturb()
+        return await self.settled(before)
+
+    async def settled(self, before: int = 0) -> bool:
+        """Wait for the first incarnation after the one of that number; whether it became ready."""
+        return await self._milestones.next_is_ready(before)
+
+    async def retired(self) -> None:
+        """Return once the slot has no process any more, and will have none."""
+        await self._milestones.no_other_comes()
 
     async def live(self) -> None:
         """Run until ordered to stop; on unplanned ends start again, within the limits."""
@@ -115,15 +137,26 @@ class Life:
             if end.crashed and not self._order.given.is_set():
                 self._suspicions.add(self._surroundings.suspects_of(end))
             self._surroundings.ended(self, end)  # from here on its leases may be given back
+            self._milestones.ended(self._number)
             if not self._order.given.is_set():
                 await self._before_next_start(end)
         self._suspicions.close()
         self._enter(State.STOPPED)
+        self._milestones.over()
 
     async def _before_next_start(self, end: End) -> None:
+        if end.reason is not None:
+            self.restarts += 1
+        if self._wanted is not None:  # by somebody who does not want to wait
+            self._restart_log.forgive()
+            return
+        if self._on_trial and end.ready_seconds is None:
+            log.warning("child did not become ready", extra=self._facts(end))
+            self._enter(State.BACKOFF)
+            await self._rest(TRIAL_SECONDS)
+            return
         if end.reason is None:
             return
-        self.restarts += 1
         if not end.crashed:
             log.warning("child will be started again at once", extra=self._facts(end))
             return
@@ -136,7 +169,7 @@ class Life:
         self._observer.child_backoff(self.name, seconds)
         self._enter(State.BACKOFF)
         log.warning("child will be started again", extra=self._facts(end, in_seconds=seconds))
-        await pause(self._order.given, seconds)
+        await self._rest(seconds)
         self._observer.child_backoff(self.name, 0.0)
 
     def _count(self, end: End) -> None:
@@ -149,11 +182,22 @@ class Life:
         code = ExitCode.RESTART_LIMIT if self.ever_ready else ExitCode.NEVER_READY
         self._enter(State.FAILED)
         self._surroundings.surrendered(self, code, end.last_word)
-        await pause(self._order.given, self._settings.supervisor.failed_retry_seconds)
+        await self._rest(self._supervisor.failed_retry_seconds)
         self._restart_log.forgive()
+
+    async def _rest(self, seconds: float) -> None:
+        """Until then, or until the slot is to end or is renewed."""
+        with anyio.move_on_after(seconds) as self._resting:
+            await self._order.given.wait()
+        self._resting = None
+
+    def _disturb(self) -> None:
+        if self._resting is not None:
+            self._resting.cancel()
 
     async def _run_once(self) -> End:
         self._number += 1
+        self._wanted = None
         address, identity = Address(self.name, self._number), uuid4()
         self._enter(State.STARTING)
         self._observer.child_started(self.name)
@@ -161,10 +205,22 @@ class Life:
             process = await self._spawn(self.name)
         except OSError as error:
             log.error("child cannot be started", extra={"child": self.name, "error": str(error)})
+            self.last_word = f"cannot be started: {error}"
             return End(address, identity, ExitCode.UNEXPECTED, RestartReason.CRASH, None)
-        calls = CallWatch(self.spec.call_limit_seconds, self.spec.heartbeat_deadline_seconds)
-        incarnation = Incarnation(address, identity, process, self._observer, calls)
+        spec = self.spec
+        incarnation = Incarnation(
+            address,
+            identity,
+            process,
+            self._observer,
+            self._order.part(),
+            CallWatch(spec.call_limit_seconds, spec.heartbeat_deadline_seconds),
+            RecycleWatch(drawn(spec.recycle)),
+        )
         self.current = incarnation
+        self.deadlines = Deadlines(
+            self._supervisor.start_deadline_seconds, spec.heartbeat_deadline_seconds
+        )
         try:
             exit_code = await self._accompany(incarnation)
         finally:
@@ -172,8 +228,9 @@ class Life:
             incarnation.link.close()
             await process.close()
         self._predecessors = (*self._predecessors, incarnation.identity)[-REMEMBERED_PREDECESSORS:]
-        if exit_code == ExitCode.DRAIN_DEADLINE:
-            self.overran = True
+        if self._order.given.is_set():
+            self.overran |= incarnation.overran or exit_code == ExitCode.DRAIN_DEADLINE
+        self.last_word = incarnation.last_word
         end = incarnation.end(exit_code, stopping=self._order.given.is_set())
         self._observer.child_ended(self.name, exit_code, end.reason)
         return end
@@ -182,39 +239,23 @@ class Life:
         self._surroundings.attach(
             incarnation.link,
             Welcome(
-                self._settings,
+                self.terms.settings,
                 incarnation.address,
                 incarnation.identity,
                 self._predecessors,
                 self._suspicions.suspects,
             ),
         )
-        read_to_end = anyio.Event()
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(incarnation.link.write_frames)
-            tasks.start_soon(self._read, incarnation, read_to_end)
-            tasks.start_soon(watch_clocks, incarnation, self._deadlines, self._order)
-            tasks.start_soon(self._stop_when_ordered, incarnation)
-            exit_code = await incarnation.ended()
-            # What it said last counts: nothing is concluded before its socket is read to the end.
-            with anyio.move_on_after(LAST_WORDS_SECONDS):
-                await read_to_end.wait()
-            tasks.cancel_scope.cancel()
-        return exit_code
-
-    async def _read(self, incarnation: Incarnation, read_to_end: anyio.Event) -> None:
-        def took(message: Message) -> None:
-            self._observer.frame_passed(self.name, "from_child")
-            self._took(incarnation, message)
-
-        error = await incarnation.link.read_frames(took)
-        read_to_end.set()
-        if error is not None:
-            log.error(
-                "child broke the protocol",
-                extra={"child": str(incarnation.address), "error": str(error)},
-            )
-            await incarnation.put_down(RestartReason.PROTOCOL)
+        if self._wanted is not None:  # since the process was spawned
+            incarnation.replace(self._wanted, self._timetable())
+        attendance = Attendance(
+            incarnation,
+            self.deadlines,
+            self._observer,
+            took=lambda message: self._took(incarnation, message),
+            draining=lambda: self._enter(State.DRAINING),
+        )
+        return await attendance.until_reaped()
 
     def _took(self, incarnation: Incarnation, message: Message) -> None:
         match message:
@@ -224,7 +265,8 @@ class Life:
                 self._suspicions.written_down()
                 self._take_over(incarnation)
             case Heartbeat():
-                incarnation.beat(message)
+                if (reason := incarnation.beat(message)) is not None:
+                    self._surroundings.due(self, incarnation.address.incarnation, reason)
                 self._observer.heartbeat(self.name, message)
                 self._observer.frames_queued(self.name, incarnation.link.queued)
             case Bye(reason=reason):
@@ -238,8 +280,10 @@ class Life:
         incarnation.became_ready.set()
         self.ever_ready = True
         self._observer.child_ready(self.name, incarnation.ready_at - incarnation.started_at)
-        if not self._order.given.is_set():
+        if not incarnation.order.given.is_set():
+            self._on_trial = False
             self._enter(State.READY)
+            self._milestones.became_ready(incarnation.address.incarnation)
         self._surroundings.became_ready(self)
         self._take_over(incarnation)
 
@@ -249,20 +293,10 @@ class Life:
         if incarnation.ready_at is not None and not self._suspicions.suspects:
             self._surroundings.took_over(incarnation.address)
 
-    async def _stop_when_ordered(self, incarnation: Incarnation) -> None:
-        order = self._order
-        await order.given.wait()
-        self._enter(State.DRAINING)
-        if not order.hurried:
-            incarnation.link.tell(Drain(order.timetable.drain_by))
-            incarnation.process.signal(signal.SIGTERM)
-            await order.until(order.timetable.abort_at)
-        self.overran = True
-        if not order.hurried:
-            log.error("drain deadline passed", extra={"child": str(incarnation.address)})
-            incarnation.process.signal(signal.SIGABRT)
-            await order.until(order.timetable.kill_at)
-        incarnation.kill()
+    def _timetable(self) -> Timetable:
+        return Timetable.of_drain(
+            boottime(), self.spec.drain_seconds, self._supervisor.escalation_seconds
+        )
 
     def _enter(self, state: State) -> None:
         if state is not self.state:
@@ -273,17 +307,3 @@ class Life:
     def _facts(self, end: End, **more: object) -> dict[str, object]:
         reason = end.reason.value if end.reason is not None else "planned"
         return {"child": self.name, "exit_code": end.exit_code, "reason": reason, **more}
-
-
-def restart_limits(settings: SupervisorSettings) -> RestartLimits:
-    """The limits of every child, from the [supervisor] table."""
-    return RestartLimits(
-        failed_starts=settings.failed_starts,
-        crashes=settings.crashes,
-        crash_window_seconds=settings.crash_window_seconds,
-        backoff=Backoff(
-            first_seconds=settings.backoff_first_seconds,
-            cap_seconds=settings.backoff_cap_seconds,
-            jitter=1.0,
-        ),
-    )

@@ -13,7 +13,9 @@ from outboxd.supervision.series import (
     Merge,
     Series,
     add,
+    bounds_of,
     merge_of,
+    names_of,
     samples_of,
     series_of,
     well_named,
@@ -55,10 +57,11 @@ class MetricsBook:
         label_sets: int = LABEL_SETS_PER_FAMILY,
         wall_clock: Callable[[], float] = time.time,
     ) -> None:
-        self._reserved = frozenset(reserved) | {DROPPED, LAST_SNAPSHOT}
+        self._reserved = frozenset(reserved) | {DROPPED, f"{DROPPED}_total", LAST_SNAPSHOT}
         self._limit = label_sets
         self._wall_clock = wall_clock
         self._declared: dict[str, _Declaration] = {}
+        self._names: set[str] = set()  # those that lines have
         self._admitted: dict[str, set[Labels]] = {}
         self._live: dict[Address, _Snapshot] = {}
         self._retired: dict[str, Series] = {}
@@ -77,7 +80,9 @@ class MetricsBook:
         series: dict[str, Series] = {}
         for family in snapshot.families:
             if self._acceptable(sender, family):
-                series[family.name] = self._within_limit(sender, family.name, series_of(family))
+                within = self._within_limit(sender, family.name, series_of(family))
+                self._drop_other_buckets(family.name, within)
+                series[family.name] = within
         self._live[sender] = _Snapshot(snapshot.sequence, series)
 
     def retire(self, sender: Address) -> None:
@@ -89,6 +94,10 @@ class MetricsBook:
         for name, series in last.series.items():
             if self._declared[name].family.type != "gauge":
                 add(self._retired.setdefault(name, {}), series, Merge.SUM)
+
+    def forget(self, child: str) -> None:
+        """A slot is gone for good: nothing fresh is to be expected of it."""
+        self._last_snapshot_at.pop(child, None)
 
     def families(self) -> tuple[Family, ...]:
         """Everything as it is now: the dead's sums plus the living."""
@@ -112,12 +121,31 @@ class MetricsBook:
             return False
         declared = self._declared.get(family.name)
         if declared is None:
-            bare = msgspec.structs.replace(family, samples=())
-            self._declared[family.name] = _Declaration(bare, merge_of(family))
-        elif declared.family.type != family.type:
+            return self._declare(sender, family)
+        if declared.family.type != family.type:
             self._complain("a child's metric is refused: another type is known", sender, family)
             return False
         return True
+
+    def _declare(self, sender: Address, family: Family) -> bool:
+        names = names_of(family)
+        if not names.isdisjoint(self._names | self._reserved):
+            # A gauge x_total beside a counter x: one line with two types spoils the whole scrape.
+            self._complain(
+                "a child's metric is refused: its lines have another's name", sender, family
+            )
+            return False
+        self._names |= names
+        bare = msgspec.structs.replace(family, samples=())
+        self._declared[family.name] = _Declaration(bare, merge_of(family))
+        return True
+
+    def _drop_other_buckets(self, name: str, series: Series) -> None:
+        """New code may cut a histogram otherwise. The dead's buckets cannot be added to such, so
+        they go, and the histogram begins anew as it would in a new daemon."""
+        retired = self._retired.get(name)
+        if retired and bounds_of(series) not in (bounds_of(retired), frozenset()):
+            del self._retired[name]
 
     def _complain(self, what: str, sender: Address, family: Family) -> None:
         key = f"{sender.name} {family.name}"

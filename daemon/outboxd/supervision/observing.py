@@ -4,9 +4,9 @@ from typing import Protocol
 
 from outboxd.channels.protocol import Heartbeat
 from outboxd.core.children import Kind
-from outboxd.core.lives import Direction, RestartReason, State
+from outboxd.core.lives import Direction, ReloadResult, RestartReason, State
 
-__all__ = ["Direction", "RestartReason", "State", "SupervisorObserver"]
+__all__ = ["Direction", "ReloadResult", "RestartReason", "State", "SupervisorObserver"]
 
 
 class SupervisorObserver(Protocol):
@@ -14,6 +14,15 @@ class SupervisorObserver(Protocol):
 
     `child` is the name of a slot, which outlives its incarnations.
     """
+
+    def child_added(self, child: str, kind: Kind) -> None:
+        """A reload brought a slot that was not there."""
+
+    def child_removed(self, child: str, kind: Kind) -> None:
+        """A reload took the slot away, and its process has been reaped."""
+
+    def reloaded(self, result: ReloadResult) -> None:
+        """An attempt to use a new configuration ended."""
 
     def child_state(self, child: str, kind: Kind, state: State) -> None:
         """The slot entered `state`."""

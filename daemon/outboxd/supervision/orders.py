@@ -7,6 +7,9 @@ import msgspec
 MAX_LINE_BYTES = 4096
 """With its newline; a longer one is refused."""
 
+MAX_ANSWER_BYTES = 1 << 20
+"""A configuration may have many problems."""
+
 
 class PauseQueue(
     msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="do", tag="pause"
@@ -24,14 +27,37 @@ class ResumeQueue(
     queue: str
 
 
-Order: TypeAlias = PauseQueue | ResumeQueue
+class ReloadConfiguration(
+    msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="do", tag="reload"
+):
+    """Use the configuration as it is now; with `everything` restart every child for it."""
+
+    everything: bool = False
+
+
+class RestartChild(
+    msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="do", tag="restart"
+):
+    """Replace the process of a child, or those of a pool, one after another."""
+
+    child: str
+
+
+class DumpStacks(
+    msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="do", tag="dump"
+):
+    """Write the stacks of all processes to standard error."""
+
+
+Order: TypeAlias = PauseQueue | ResumeQueue | ReloadConfiguration | RestartChild | DumpStacks
 
 
 class Answer(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Whether the order was carried out; if not, why not."""
+    """Whether the order was carried out, and what that meant; if not, why not."""
 
     ok: bool
     error: str = ""
+    done: str = ""
 
 
 _orders = msgspec.json.Decoder(Order)

@@ -1,7 +1,7 @@
 """Which queues an operator has paused: told to their pools, now and whenever one starts."""
 
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 
 from outboxd.core.clock import boottime
 from outboxd.core.errors import OutboxdError
@@ -21,12 +21,12 @@ class Pauses:
 
     def __init__(
         self,
-        queues: Iterable[str],
+        queues: Callable[[], Sequence[str]],
         switchboard: Switchboard,
         observer: SupervisorObserver,
         clock: Callable[[], float] = boottime,
     ) -> None:
-        self._queues = tuple(dict.fromkeys(queues))
+        self._queues = queues
         self._switchboard = switchboard
         self._observer = observer
         self._clock = clock
@@ -61,9 +61,18 @@ class Pauses:
         it was wanted."""
         return self._resumed_at.get(queue, 0.0)
 
+    def forget_strangers(self) -> None:
+        """Queues that this daemon no longer consumes are not paused any more, nor when they come
+        back: whoever takes a queue out of the configuration does not mean to pause it."""
+        for queue in self._paused - set(self._queues()):
+            self._paused.discard(queue)
+            self._switchboard.resume(queue)
+            self._observer.queue_paused(queue, False)
+
     def _require(self, queue: str) -> None:
-        if queue not in self._queues:
-            known = ", ".join(self._queues) or "none"
+        queues = self._queues()
+        if queue not in queues:
+            known = ", ".join(queues) or "none"
             raise UnknownQueue(
                 f'no pool of this daemon consumes the queue "{queue}"; it has {known}'
             )

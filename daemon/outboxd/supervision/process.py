@@ -16,6 +16,11 @@ NOT_FOR_CHILDREN = ("NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID", "LISTEN_FD
 """Only the main process may talk to systemd (sd_notify(3)); a child that does confuses it."""
 
 
+def environment_of_children() -> dict[str, str]:
+    """Ours, without what is between the service manager and us."""
+    return {key: value for key, value in os.environ.items() if key not in NOT_FOR_CHILDREN}
+
+
 Spawn: TypeAlias = "Callable[[str], Awaitable[ChildProcess]]"
 
 
@@ -80,7 +85,7 @@ async def spawn(name: str, module: str = "outboxd.child") -> ChildProcess:
             # Inherited: a pipe that nobody empties would stop the child one day.
             stdout=None,
             stderr=None,
-            env={key: value for key, value in os.environ.items() if key not in NOT_FOR_CHILDREN},
+            env=environment_of_children(),
         )
     except BaseException:
         ours.close()

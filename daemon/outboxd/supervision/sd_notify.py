@@ -1,13 +1,21 @@
-"""Tells systemd about readiness, status and stopping (sd_notify(3)); elsewhere it does nothing."""
+"""Tells systemd about readiness, reloads and stopping (sd_notify(3)); elsewhere it does nothing."""
 
 import logging
 import os
 import socket
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping, Sequence
 
 import anyio
 
 log = logging.getLogger(__name__)
+
+FEEDS_PER_INTERVAL = 4
+"""Twice would do (sd_watchdog_enabled(3)), but then a single look at a bad moment were fatal."""
+
+EXTENSION_SECONDS = 10.0
+EXTEND_EVERY_SECONDS = 3.0
+"""An extension has to be repeated within its own time."""
 
 
 class Notifier:
@@ -19,25 +27,45 @@ class Notifier:
         self._address = "\0" + address[1:] if address.startswith("@") else address
         self._watchdog_seconds = _watchdog_seconds(environ)
 
-    def ready(self) -> None:
-        self._send("READY=1\nSTATUS=all children ready")
+    def ready(self, text: str = "all children ready") -> None:
+        """The start, or a reload, is over; `text` is what `systemctl status` shows."""
+        self._send(f"READY=1\nSTATUS={_line(text)}")
+
+    def reloading(self) -> None:
+        """A reload begins; it ends with the next `ready`, also when nothing was changed. systemd
+        tells by the clock whether this answers its signal, and waits for ever if it does not."""
+        microseconds = time.clock_gettime_ns(time.CLOCK_MONOTONIC) // 1000
+        self._send(f"RELOADING=1\nMONOTONIC_USEC={microseconds}\nSTATUS=reloading")
 
     def stopping(self) -> None:
         self._send("STOPPING=1\nSTATUS=draining")
 
     def status(self, text: str) -> None:
         """One line that `systemctl status` shows."""
-        self._send("STATUS=" + text.replace("\n", " "))
+        self._send(f"STATUS={_line(text)}")
 
-    async def feed_watchdog(self) -> None:
-        """Say that the event loop turns, twice per watchdog interval; ends at once without one.
+    async def extend_timeout(self, wanted: Callable[[], bool]) -> None:
+        """Ask for more time as long as it is `wanted`; the caller's own deadlines bound it."""
+        while wanted():
+            self._send(f"EXTEND_TIMEOUT_USEC={EXTENSION_SECONDS * 1e6:.0f}")
+            await anyio.sleep(EXTEND_EVERY_SECONDS)
+
+    async def feed_watchdog(self, broken: Callable[[], Sequence[str]]) -> None:
+        """Say that the event loop turns and that nothing is `broken`, several times per watchdog
+        interval; ends at once when there is no watchdog.
 
         It must run as a task of the supervisor's own loop: a thread would go on saying so while the
         loop is stuck.
         """
+        told: Sequence[str] = ()
         while self._watchdog_seconds > 0:
-            self._send("WATCHDOG=1")
-            await anyio.sleep(self._watchdog_seconds / 2)
+            problems = broken()
+            if not problems:
+                self._send("WATCHDOG=1")
+            elif problems != told:
+                log.error("the watchdog is not fed", extra={"problems": list(problems)})
+            told = problems
+            await anyio.sleep(self._watchdog_seconds / FEEDS_PER_INTERVAL)
 
     def _send(self, text: str) -> None:
         if not self._address:
@@ -48,6 +76,10 @@ class Notifier:
                 notify.sendto(text.encode(), self._address)
         except OSError as error:
             log.warning("the service manager could not be notified", extra={"error": str(error)})
+
+
+def _line(text: str) -> str:
+    return " ".join(text.split())
 
 
 def _watchdog_seconds(environ: Mapping[str, str]) -> float:

@@ -23,7 +23,16 @@ _SUFFIXES = {
     "gauge": ("",),
     "histogram": ("_bucket", "_sum", "_count"),
 }
-_GLOBAL_GAUGES = frozenset({"outboxd_queue_messages", "outboxd_queue_dlq_messages"})
+_GLOBAL_GAUGES = frozenset(
+    {
+        "outboxd_queue_messages",
+        "outboxd_queue_dlq_messages",
+        "outboxd_outbox_pending_rows",
+        "outboxd_outbox_dead_rows",
+        "outboxd_inbox_kept_seconds",
+    }
+)
+_STATES_OF_HEALTH = frozenset({"outboxd_outbox_destination_up"})
 
 
 class Merge(Enum):
@@ -31,6 +40,7 @@ class Merge(Enum):
 
     SUM = "sum"
     LARGEST = "largest"
+    SMALLEST = "smallest"
     EARLIEST = "earliest"
 
 
@@ -45,9 +55,10 @@ def merge_of(family: Family) -> Merge:
         return Merge.SUM
     if "oldest_" in family.name and family.name.endswith("_start_timestamp_seconds"):
         return Merge.EARLIEST
+    if family.name in _STATES_OF_HEALTH:
+        return Merge.SMALLEST
     if (
         family.name in _GLOBAL_GAUGES
-        or family.name.startswith("outboxd_outbox_")
         or family.name.endswith("_timestamp_seconds")
         or "oldest_" in family.name
     ):
@@ -62,6 +73,8 @@ def merged(rule: Merge, one: float, other: float) -> float:
             return one + other
         case Merge.LARGEST:
             return max(one, other)
+        case Merge.SMALLEST:
+            return min(one, other)
         case Merge.EARLIEST:
             return min(one, other) if one and other else one or other
 
@@ -72,6 +85,16 @@ def add(series: Series, more: Series, rule: Merge) -> None:
         into = series.setdefault(labels, {})
         for point, value in points.items():
             into[point] = merged(rule, into[point], value) if point in into else value
+
+
+def names_of(family: Family) -> frozenset[str]:
+    """Every name that the family's lines may bear, and its own."""
+    return frozenset({family.name, *(family.name + end for end in _SUFFIXES[family.type])})
+
+
+def bounds_of(series: Series) -> frozenset[str]:
+    """The bounds of a histogram's buckets; none in anything else."""
+    return frozenset(bound for points in series.values() for _, bound in points if bound)
 
 
 def well_named(family: Family) -> bool:

@@ -5,9 +5,11 @@ from datetime import UTC, datetime
 from typing import Any, TypeAlias, cast
 
 import msgspec
+from prometheus_client import CollectorRegistry
 
 from outboxd.adapters.handlers.inspection import Unfit, inspect_handler
 from outboxd.adapters.handlers.loading import LoadedHandler
+from outboxd.adapters.metrics.user import PoolUserMetrics
 from outboxd.core.errors import PublishRefused, SettingsError
 from outboxd.core.events import Event, NewEvent
 from outboxd.core.messages import ReceivedMessage
@@ -55,7 +57,9 @@ def loaded(
         inbox=inbox,
         batch=batch,
     )
-    return LoadedHandler(settings, function, signature)
+    # What would be refused is raised here, so that a test finds it.
+    metrics = PoolUserMetrics(CollectorRegistry(), QUEUE, strict=True)
+    return LoadedHandler(settings, function, signature, metrics)
 
 
 def _place(handler: object) -> str:

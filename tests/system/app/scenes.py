@@ -4,6 +4,7 @@ that nothing which happens twice can hide."""
 import ctypes
 import os
 import signal
+import subprocess
 import time
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,9 @@ import psycopg
 from outboxd import Context, Event, Reject
 
 
+_leaked: list[bytes] = []
+
+
 class Work(msgspec.Struct):
     """What a test asks a handler to do."""
 
@@ -24,6 +28,13 @@ class Work(msgspec.Struct):
 
 def note(event: Event[Work], tx: psycopg.Connection) -> None:
     _record(tx, event, "note")
+
+
+def counted(event: Event[Work], tx: psycopg.Connection, context: Context) -> None:
+    """Counts itself, also in ways that are refused."""
+    _record(tx, event, "counted")
+    context.metrics.counter("shop_notes", "Notes taken", kind="plain").inc()
+    context.metrics.counter("outboxd_published", "Not for handlers").inc()
 
 
 def sleep(event: Event[Work], tx: psycopg.Connection) -> None:
@@ -62,6 +73,12 @@ def hang(event: Event[Work], tx: psycopg.Connection) -> None:
     time.sleep(3600)
 
 
+def fatten(event: Event[Work], tx: psycopg.Connection) -> None:
+    """Leaks eight megabytes."""
+    _record(tx, event, "fatten")
+    _leaked.append(b"x" * 8_000_000)
+
+
 def hold_the_gil(event: Event[Work], tx: psycopg.Connection) -> None:
     """A C call that does not let go of the interpreter lock: no thread and no task runs beside."""
     _record(tx, event, "hold_the_gil")
@@ -80,3 +97,9 @@ def _record(tx: psycopg.Connection, event: Event[Any], handler: str) -> None:
     tx.execute(
         "INSERT INTO public.effects (event_id, handler) VALUES (%s, %s)", [event.id, handler]
     )
+
+
+def orphan(event: Event[Work], tx: psycopg.Connection) -> None:
+    """Leaves a grandchild behind, which ends a moment after its parent."""
+    subprocess.run(["sh", "-c", "sleep 0.3 &"], check=True)
+    _record(tx, event, "orphan")

@@ -109,6 +109,7 @@ class Hand:
         if item.stage is Stage.ACTIVE:
             item.stage = Stage.SETTLING
             self._active -= 1
+            self._progress.handled += 1
             self._show()
             self._change.notify()
 

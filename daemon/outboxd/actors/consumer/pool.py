@@ -46,6 +46,7 @@ class Pool:
     def __post_init__(self) -> None:
         # The supervisor tells every consumer of the extender right after the welcome.
         self.gates = Gates(self.change, Obstacle.EXTENDER)
+        self.progress.obstacles = lambda: self.gates.obstacles
         self.hand = Hand(self.settings.concurrency, self.change, self.progress)
         self.patience = _patience(self.settings)
 

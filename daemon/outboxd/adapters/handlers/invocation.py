@@ -55,7 +55,7 @@ def invocation_of_one(
     return Invocation(
         handler,
         event,
-        lambda publisher: Context(handler.name, call, publisher, claim),
+        lambda publisher: Context(handler.name, call, publisher, claim, handler.metrics),
         facts,
         call.incoming.traceparent,
     )
@@ -76,7 +76,9 @@ def invocation_of_many(
 def _batch_context(
     handler: LoadedHandler, call: Call
 ) -> Callable[[Publisher | None], BatchContext]:
-    return lambda publisher: BatchContext(handler.name, call.queue, call.deadline, publisher)
+    return lambda publisher: BatchContext(
+        handler.name, call.queue, call.deadline, publisher, handler.metrics
+    )
 
 
 def event_of(handler: LoadedHandler, call: Call) -> Event[Any] | Ending:

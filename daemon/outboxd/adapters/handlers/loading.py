@@ -13,15 +13,21 @@ import msgspec
 from outboxd.adapters.handlers.inspection import Signature, Unfit, inspect_handler
 from outboxd.core.errors import SettingsError
 from outboxd.core.settings import HandlerSettings, Settings
+from outboxd.ports.user_metrics import NOWHERE, UserMetrics
 
 
 class LoadedHandler:
     """A handler ready to be called; one object for all calls of a process."""
 
     def __init__(
-        self, settings: HandlerSettings, function: Callable[..., Any], signature: Signature
+        self,
+        settings: HandlerSettings,
+        function: Callable[..., Any],
+        signature: Signature,
+        metrics: UserMetrics = NOWHERE,
     ) -> None:
         self.settings = settings
+        self.metrics = metrics
         self.function = function
         self.signature = signature
         self.decoder: msgspec.json.Decoder[Any] = msgspec.json.Decoder(signature.payload)
@@ -39,13 +45,16 @@ def extend_import_path(paths: Sequence[str]) -> None:
         sys.path.insert(0, path)
 
 
-def load_handlers(settings: Settings, queue_name: str) -> tuple[LoadedHandler, ...]:
-    """The handlers of a queue. Raises SettingsError with one line for each that cannot be used."""
+def load_handlers(
+    settings: Settings, queue_name: str, metrics: UserMetrics = NOWHERE
+) -> tuple[LoadedHandler, ...]:
+    """The handlers of a queue, whose `context.metrics` are `metrics`. Raises SettingsError with one
+    line for each that cannot be used."""
     loaded: list[LoadedHandler] = []
     problems: list[str] = []
     for handler in settings.queues[queue_name].handlers:
         try:
-            loaded.append(_load(settings, handler))
+            loaded.append(_load(settings, handler, metrics))
         except Unfit as error:
             problems.append(_problem(queue_name, handler, error))
     if problems:
@@ -80,10 +89,10 @@ def _problem(queue_name: str, handler: HandlerSettings, error: Unfit) -> str:
     return f"[queues.{queue_name}] handler {handler.name}: {handler.handler} {why}"
 
 
-def _load(settings: Settings, handler: HandlerSettings) -> LoadedHandler:
+def _load(settings: Settings, handler: HandlerSettings, metrics: UserMetrics) -> LoadedHandler:
     target = _find(handler.handler)
     signature = _signature(settings, handler, target)
-    return LoadedHandler(handler, _construct(target, handler), signature)
+    return LoadedHandler(handler, _construct(target, handler), signature, metrics)
 
 
 def _check(settings: Settings, handler: HandlerSettings) -> None:

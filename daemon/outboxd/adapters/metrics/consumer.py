@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterable
+from functools import partial
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
@@ -22,6 +23,8 @@ _LATENCY_BUCKETS = (0.1, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600, 1800, 3600)
 _POISON = (DeadReason.MALFORMED, DeadReason.INVALID_PAYLOAD, DeadReason.UNKNOWN_TYPE)
 _OPERATIONS = ("receive", "delete", "extend", "send", "attributes")
 _NO_HANDLER = ""
+_OBSTACLES = ("extender", "database", "paused", "suspects")
+"""The values of actors.consumer.gates.Obstacle, which adapters do not know."""
 _GLOBAL = "; every process reports the same queue: aggregate with max, never with sum"
 
 
@@ -109,7 +112,11 @@ class ConsumerMetrics:
 
     def called(self, operation: str, result: str, seconds: float) -> None:
         """An SQS call ended; also told from the threads that make them."""
-        self._calls.labels(self._queue, operation, result).observe(seconds)
+        line = self._calls.get((operation, result))
+        if line is None:
+            line = self._call_family.labels(self._queue, operation, result)
+            self._calls[operation, result] = line
+        line.observe(seconds)
 
     def _declare_receives(self) -> None:
         receives = self._counter("receives", "ReceiveMessage calls", "result")
@@ -127,11 +134,13 @@ class ConsumerMetrics:
             "last_receive_success_timestamp_seconds",
             "Unix time of the last ReceiveMessage that was answered",
         ).labels(self._queue)
-        self._calls = self._histogram(
+        self._call_family = self._histogram(
             "sqs_request_duration_seconds", "SQS calls", _CALL_BUCKETS, "operation", "result"
         )
-        for operation in _OPERATIONS:
-            self._calls.labels(self._queue, operation, "ok")
+        self._calls = {
+            (operation, "ok"): self._call_family.labels(self._queue, operation, "ok")
+            for operation in _OPERATIONS
+        }
 
     def _declare_outcomes(self, handlers: Iterable[str]) -> None:
         processed = self._counter(
@@ -222,6 +231,15 @@ class ConsumerMetrics:
         )
         oldest.labels(self._queue).set_function(lambda: self._oldest(progress))
 
+        blocked = self._gauge(
+            "receiving_blocked",
+            "Processes that receive nothing for this reason; several may hold at a time",
+            "by",
+        )
+        for obstacle in _OBSTACLES:
+            is_met = partial(_is_met, progress, obstacle)
+            blocked.labels(self._queue, obstacle).set_function(is_met)
+
     def _oldest(self, progress: Progress) -> float:
         started_at = progress.oldest_started_at
         if started_at is None:
@@ -240,3 +258,7 @@ class ConsumerMetrics:
         return Histogram(
             f"outboxd_{name}", text, ("queue", *labels), buckets=buckets, registry=self._registry
         )
+
+
+def _is_met(progress: Progress, obstacle: str) -> float:
+    return float(obstacle in progress.obstacles())

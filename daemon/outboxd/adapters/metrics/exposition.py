@@ -28,7 +28,10 @@ class Exposition:
 
     def collect(self) -> Iterator[Metric]:
         """All metrics, the supervisor's own first; this makes it a collector to the encoders."""
-        yield from self._registry.collect()
+        for own in self._registry.collect():
+            # Children tell none either; a counter's first sample is 0 from the start here.
+            own.samples = [each for each in own.samples if not each.name.endswith("_created")]
+            yield own
         for family in self._families():
             yield _metric(family)
 

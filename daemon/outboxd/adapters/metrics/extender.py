@@ -45,20 +45,29 @@ class ExtenderMetrics:
             ["queue"],
             registry=registry,
         )
+        self._extended: dict[str, tuple[Counter, Histogram]] = {}
         for queue in queues:
             self._create_series(queue)
 
     def _create_series(self, queue: str) -> None:
-        for result in ("ok", "lost", "error", "limit"):
+        for result in ("lost", "error", "limit"):
             self._extensions.labels(queue, result)
+        # The one that is told all the time is looked up once.
+        self._extended[queue] = (
+            self._extensions.labels(queue, "ok"),
+            self._slack.labels(queue),
+        )
         for result in ("ok", "error"):
             self._returns.labels(queue, result)
-        for metric in (self._slack, self._tracked, self._lost):
+        for metric in (self._tracked, self._lost):
             metric.labels(queue)
 
     def extended(self, queue: str, slack_seconds: float) -> None:
-        self._extensions.labels(queue, "ok").inc()
-        self._slack.labels(queue).observe(max(0.0, slack_seconds))
+        if queue not in self._extended:  # a pool's that knows more queues than we were told of
+            self._create_series(queue)
+        count, slack = self._extended[queue]
+        count.inc()
+        slack.observe(max(0.0, slack_seconds))
 
     def extension_refused(self, queue: str) -> None:
         self._extensions.labels(queue, "lost").inc()

@@ -43,8 +43,9 @@ class RelayMetrics:
         self._declare_publishing()
         self._declare_faults()
         self._declare_levels()
+        self._published_to: dict[str, Counter] = {}
         for destination in destinations:
-            self._published.labels(OUTBOX, destination)
+            self._published_to[destination] = self._published.labels(OUTBOX, destination)
             self._uncertain.labels(OUTBOX, destination)
             self._up.labels(OUTBOX, destination).set(1)
             for failure in FailureKind:
@@ -56,7 +57,7 @@ class RelayMetrics:
         self._durations[stage].observe(seconds)
 
     def accepted(self, destination: str, ages_seconds: Sequence[float]) -> None:
-        self._published.labels(OUTBOX, destination).inc(len(ages_seconds))
+        self._published_to[destination].inc(len(ages_seconds))
         self._rows.observe(len(ages_seconds))
         self._ages.observe(ages_seconds)
         self._last_publish.set(self._wall_clock())

@@ -4,13 +4,14 @@ import platform
 import time
 from collections import deque
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from typing import get_args
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, ProcessCollector
 
 from outboxd.channels.protocol import Heartbeat
 from outboxd.core.children import Kind, Slot
-from outboxd.core.lives import Direction, RestartReason, State
+from outboxd.core.lives import Direction, ReloadResult, RestartReason, State
 from outboxd.version import __version__
 
 LAGS_KEPT = 60
@@ -36,13 +37,15 @@ class SupervisorMetrics:
         # Not "since the last scrape": two scrapers would take the peaks away from each other.
         self._lags: deque[float] = deque([0.0], maxlen=LAGS_KEPT)
         self._cpu_seconds: dict[str, float] = {}
+        self._children: set[str] = set()
         ProcessCollector(registry=self.registry)
         self._declare_daemon(revision)
+        self._declare_reloads()
         self._declare_lives()
         self._declare_heartbeats()
         self._declare_frames()
         for child, kind in children:
-            self._create_series(child, kind)
+            self.child_added(child, kind)
 
     def _declare_daemon(self, revision: str) -> None:
         build = self._gauge("build_info", "Build identity", "version", "revision", "python")
@@ -56,6 +59,19 @@ class SupervisorMetrics:
             "supervisor_loop_lag_seconds", "Largest event-loop delay of about the last minute"
         )
 
+    def _declare_reloads(self) -> None:
+        reloads = self._counter("config_reloads", "Reload attempts by outcome", "result")
+        self._reloads = {result: reloads.labels(result.value) for result in ReloadResult}
+        self._reload_good = self._gauge(
+            "config_last_reload_successful", "0 after a rejected reload; 1 from the start"
+        )
+        self._reload_good.set(1)
+        self._reload_time = self._gauge(
+            "config_last_reload_success_timestamp_seconds",
+            "Unix time at which the configuration in use was accepted",
+        )
+        self._reload_time.set(self._wall_clock())
+
     def _declare_lives(self) -> None:
         self._up = self._gauge("child_up", "1 only in state ready", "child", "kind")
         self._state = self._gauge(
@@ -63,7 +79,10 @@ class SupervisorMetrics:
         )
         self._starts = self._counter("child_starts", "Processes spawned for this slot", "child")
         self._restarts = self._counter(
-            "child_restarts", "Ends of a process without a plan, by reason", "child", "reason"
+            "child_restarts",
+            "Ends of a process that was started again, by reason",
+            "child",
+            "reason",
         )
         self._start_time = self._gauge(
             "child_start_time_seconds",
@@ -105,8 +124,16 @@ class SupervisorMetrics:
             "ipc_frames_dropped", "Frames that could not be handed on", "child", "direction"
         )
 
-    def _create_series(self, child: str, kind: Kind) -> None:
+    @property
+    def _gauges_of_a_child(self) -> tuple[Gauge, ...]:
+        return (
+            *(self._start_time, self._startup, self._backoff, self._exit_code, self._queued),
+            *(self._rss, self._open_fds, self._threads, self._heartbeat_at, self._child_lag),
+        )
+
+    def child_added(self, child: str, kind: Kind) -> None:
         self.child_state(child, kind, State.STOPPED)
+        self._children.add(child)
         if queue := Slot.parse(child).queue:
             self._paused.labels(queue)
         self._starts.labels(child)
@@ -119,9 +146,29 @@ class SupervisorMetrics:
             self._frames.labels(child, direction)
             self._lost_frames.labels(child, direction)
 
+    def child_removed(self, child: str, kind: Kind) -> None:
+        """Its gauges go, or a slot that nobody wants would be alerted on; its counters stay."""
+        self._up.remove(child, kind.value)
+        for state in State:
+            self._state.remove(child, state.value)
+        for gauge in self._gauges_of_a_child:
+            with suppress(KeyError):
+                gauge.remove(child)
+        self._children.discard(child)
+        queue = Slot.parse(child).queue
+        if queue and all(Slot.parse(other).queue != queue for other in self._children):
+            self._paused.remove(queue)
+
+    def reloaded(self, result: ReloadResult) -> None:
+        self._reloads[result].inc()
+        self._reload_good.set(1 if result is ReloadResult.OK else 0)
+        if result is ReloadResult.OK:
+            self._reload_time.set(self._wall_clock())
+
     def family_names(self) -> frozenset[str]:
         """Names that no child may use for a metric of its own."""
-        return frozenset(metric.name for metric in self.registry.collect())
+        names = {metric.name for metric in self.registry.collect()}
+        return frozenset(names | {f"{name}_total" for name in names})
 
     def child_state(self, child: str, kind: Kind, state: State) -> None:
         for each in State:

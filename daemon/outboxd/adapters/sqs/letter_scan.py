@@ -1,6 +1,7 @@
 """Goes through a dead-letter queue from one end to the other, and leaves it as it was."""
 
 from collections.abc import Callable, Sequence
+from itertools import count
 
 from outboxd.adapters.sqs.group_depths import GroupDepths, group_of
 from outboxd.core.errors import Unavailable
@@ -13,7 +14,9 @@ WAIT_SECONDS = 1
 not (SQS developer guide, "short and long polling")."""
 
 _KNOWN_ONLY = 3
-"""So many receives in a row that bring only what was seen before are the end of the queue."""
+"""So many receives in a row, at least, that bring only what was seen before are the end of the
+queue. In long work what was seen first is visible again before the rest was seen; so they are the
+end only once one of them brings a letter again: then they have been round all that is visible."""
 
 
 class LetterScan:
@@ -42,14 +45,17 @@ class LetterScan:
         none at the end, or when it is time to stop."""
         if self._passed_once and (behind := await self._behind_the_seen()):
             return behind
-        for _ in range(_KNOWN_ONLY):
+        round_of: set[str] = set()
+        for number in count(1):
             if self._stopping():
                 return []
             messages, fresh = await self._receive(limit)
             if fresh:
                 return fresh
-            if not messages:
+            ids = {message.message_id for message in messages}
+            if not messages or (number >= _KNOWN_ONLY and not round_of.isdisjoint(ids)):
                 break
+            round_of |= ids
         self._passed_once = True
         return await self._behind_the_seen()
 

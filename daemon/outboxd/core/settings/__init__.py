@@ -24,6 +24,7 @@ from outboxd.core.settings.queues import (
     InboxMode,
     InboxSettings,
     QueueSettings,
+    RecycleSettings,
     is_fifo,
 )
 from outboxd.core.settings.relay import (
@@ -50,6 +51,7 @@ __all__ = [
     "OnExhausted",
     "Ordering",
     "QueueSettings",
+    "RecycleSettings",
     "RelaySettings",
     "RouteSettings",
     "RuleSettings",

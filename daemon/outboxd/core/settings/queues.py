@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, field
 
-from outboxd.core.settings.kinds import Count, Delay, EventGlob, QueueName
+from outboxd.core.settings.kinds import Count, Delay, EventGlob, QueueName, Seconds
 from outboxd.core.settings.section import Section
 
 HandlerName = Annotated[
@@ -73,6 +73,15 @@ class HandlerSettings(Section, frozen=True, kw_only=True):
     options: Options = field(default_factory=dict)
 
 
+class RecycleSettings(Section, frozen=True, kw_only=True):
+    """When a process of the pool is replaced by a fresh one, which helps against libraries that
+    leak. Messages and age are jittered by a tenth, so that processes do not go at the same time."""
+
+    max_messages: Count | None = None
+    max_age_seconds: Seconds | None = None
+    max_rss_bytes: Annotated[int, Meta(ge=64 * 1024**2, le=1 << 50)] | None = None
+
+
 class QueueSettings(Section, frozen=True, kw_only=True):
     """One queue and, if it has handlers, the pool that consumes it."""
 
@@ -90,6 +99,7 @@ class QueueSettings(Section, frozen=True, kw_only=True):
     dead_letter_retention_days: RetentionDays = 14.0
     fair_groups: bool = False
     max_receive_count: Annotated[int, Meta(ge=1, le=1000)] = 100
+    recycle: RecycleSettings = RecycleSettings()
     handlers: tuple[HandlerSettings, ...] = ()
 
 

@@ -11,7 +11,10 @@ from outboxd.localaws.http1 import Request
 from outboxd.localaws.script.forms import BatchForm
 from outboxd.localaws.script.kinds import FailEntries, StaleReceipt, Swallow
 
-_NOT_CONTENT = frozenset({"QueueUrl", "QueueName", "TopicArn", "TargetArn", "EventBusName"})
+_ADDRESSES = frozenset({"QueueUrl", "QueueName", "TopicArn", "TargetArn", "EventBusName"})
+# Made by programs, of random ids as a rule, which may hold any short text by chance.
+_LABELS = frozenset({"MessageDeduplicationId"})
+_NOT_CONTENT = _ADDRESSES | _LABELS
 
 
 class Batch(NamedTuple):

@@ -1,0 +1,120 @@
+"""The configuration file as the source of reloads, read in a process that is thrown away."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import anyio
+import msgspec
+from anyio.abc import Process
+
+from outboxd.core.children import ChildSpec, children_of
+from outboxd.core.errors import SettingsError
+from outboxd.core.reloading import Candidate
+from outboxd.core.settings import Settings
+from outboxd.supervision.process import environment_of_children
+from outboxd.version import __version__
+
+REAP_SECONDS = 5.0
+MAX_ANSWER_BYTES = 1 << 21
+
+
+class ConfigurationFile:
+    """Implements reloading.Source.
+
+    The supervisor itself never parses the file again: what was checked is what it is told, even if
+    the file changes meanwhile.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        only: str | None,
+        adopted: Callable[[Settings], None],
+        *,
+        seconds: float,
+        module: str = "outboxd.candidate",
+    ) -> None:
+        """`only` is the part that this daemon runs. `seconds` bounds the imports."""
+        self._path = path
+        self._only = only
+        self.adopted = adopted
+        self._seconds = seconds
+        self._module = module
+
+    async def read(self) -> Settings:
+        """The configuration, its handlers imported. Raises SettingsError when it is not usable."""
+        candidate = _understood(await self._ask())
+        if candidate.version != __version__:
+            raise SettingsError(
+                [
+                    f"outboxd {candidate.version} is installed now, and this is {__version__}: "
+                    "restart it to use the new one"
+                ]
+            )
+        if candidate.settings is None:
+            raise SettingsError(candidate.problems)
+        return candidate.settings
+
+    def children(self, settings: Settings) -> Sequence[ChildSpec]:
+        return children_of(settings, self._only)
+
+    async def _ask(self) -> bytes:
+        try:
+            process = await self._start()
+        except OSError as error:
+            raise SettingsError([f"the configuration cannot be checked: {error}"]) from error
+        try:
+            with anyio.fail_after(self._seconds):
+                return await _all_of(process)
+        except TimeoutError:
+            raise SettingsError(
+                [
+                    f"{self._path}: importing its handlers took more than {self._seconds:g} s "
+                    "(start_deadline_seconds), so no child would become ready"
+                ]
+            ) from None
+        finally:
+            await _end(process)
+
+    async def _start(self) -> Process:
+        return await anyio.open_process(
+            [
+                *(sys.executable, "-P", "-m", self._module, os.fspath(self._path)),
+                *("--supervisor", str(os.getpid()), "--seconds", str(int(self._seconds) + 10)),
+            ],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=None,
+            env=environment_of_children(),
+        )
+
+
+async def _all_of(process: Process) -> bytes:
+    assert process.stdout is not None
+    answer = b""
+    async for part in process.stdout:
+        answer += part
+        if len(answer) > MAX_ANSWER_BYTES:
+            return b""
+    return answer
+
+
+async def _end(process: Process) -> None:
+    """It has answered, or it will not: it is of no more use."""
+    with anyio.CancelScope(shield=True), anyio.move_on_after(REAP_SECONDS):
+        if process.returncode is None:
+            process.kill()
+        await process.wait()
+        await process.aclose()
+
+
+def _understood(answer: bytes) -> Candidate:
+    try:
+        return msgspec.msgpack.decode(answer, type=Candidate)
+    except msgspec.DecodeError:
+        raise SettingsError(
+            ["the process that checks the configuration ended before it was done; see the log"]
+        ) from None

@@ -1,0 +1,73 @@
+"""Replaces processes that work: when they are due for it, and when an operator says so."""
+
+import logging
+from collections.abc import Callable, Sequence
+
+import anyio
+from anyio.abc import TaskGroup
+
+from outboxd.core.errors import OutboxdError
+from outboxd.supervision.life import Life
+from outboxd.supervision.observing import RestartReason
+
+log = logging.getLogger(__name__)
+
+
+class UnknownChild(OutboxdError):
+    """This daemon has no child of that name."""
+
+
+class NotReplaced(OutboxdError):
+    """The process was ended, and its successor is not ready."""
+
+
+class Replacements:
+    """One process at a time in the whole daemon, reloads included, so that what a replacement
+    costs, a second or two of one process, is never paid by several at once."""
+
+    def __init__(self, lives: Callable[[], Sequence[Life]]) -> None:
+        self.turn = anyio.Lock()
+        self._lives = lives
+        self._due: set[str] = set()
+
+    def due(self, tasks: TaskGroup, life: Life, number: int, reason: RestartReason) -> None:
+        """The incarnation of that number is to be recycled, once it is its turn; told again, this
+        changes nothing."""
+        if life.name not in self._due:
+            self._due.add(life.name)
+            tasks.start_soon(self._recycle, life, number, reason)
+
+    async def _recycle(self, life: Life, number: int, reason: RestartReason) -> None:
+        try:
+            async with self.turn:
+                current = life.current
+                if current is None or current.address.incarnation != number or life.leaving:
+                    return  # it is gone already
+                log.info("child is recycled", extra={"child": life.name, "reason": reason.value})
+                await life.renew(reason)
+        finally:
+            self._due.discard(life.name)
+
+    async def restart(self, name: str) -> str:
+        """Have the process of this child, or those of a whole pool, drained and started anew.
+
+        Raises UnknownChild, and NotReplaced at the first one that is not ready afterwards.
+        """
+        chosen = [life for life in self._lives() if name in (life.name, _pool_of(life))]
+        if not chosen:
+            known = ", ".join(life.name for life in self._lives())
+            raise UnknownChild(f'there is no child "{name}"; this daemon has {known}')
+        async with self.turn:
+            for life in chosen:
+                log.warning("child is restarted by order", extra={"child": life.name})
+                if not await life.renew(RestartReason.OPERATOR):
+                    raise NotReplaced(
+                        f"{life.name} was ended, and is not ready again: "
+                        f"{life.last_word or 'see the log'}"
+                    )
+        return ", ".join(life.name for life in chosen) + " restarted"
+
+
+def _pool_of(life: Life) -> str:
+    """`consumer:orders` for each process of that pool."""
+    return life.name.rpartition("/")[0] or life.name

@@ -1,0 +1,169 @@
+"""What a person should know, from the most to the least urgent, and one word for the whole."""
+
+from collections.abc import Iterator, Sequence
+
+from outboxd.core.figures import count, seconds
+from outboxd.supervision.observing import State
+from outboxd.supervision.status.model import Child, Health, Outbox, Problem, Queue
+
+LATE_SECONDS = 120.0
+"""As in the alert about the relay's lag."""
+
+STALE_SECONDS = 60.0
+"""Queues are counted every 15 seconds, the outbox every 10."""
+
+_OBSTACLES = {
+    "extender": "there is no extender",
+    "database": "the database is away",
+    "suspects": "what a crash left behind is being written down",
+}
+
+_STATES = {
+    State.STARTING: "is starting",
+    State.DRAINING: "finishes what it has, to be replaced",
+    State.STOPPED: "is stopped",
+    State.BACKOFF: "has ended, and waits for its next start",
+    State.FAILED: "keeps failing; it is tried again slowly",
+}
+
+_ORDER = {"critical": 0, "warning": 1, "note": 2}
+
+
+def problems_of(
+    *,
+    broken: Sequence[str],
+    not_ready: Sequence[str],
+    children: Sequence[Child],
+    outbox: Outbox | None,
+    queues: Sequence[Queue],
+    reload_refused: bool,
+) -> tuple[Problem, ...]:
+    """`broken` and `not_ready` are what /healthz and /readyz say."""
+    found = [
+        *(Problem("critical", text, "") for text in broken),
+        *_of_children(children, not_ready),
+        *(_of_outbox(outbox) if outbox is not None else ()),
+        *(problem for queue in queues for problem in _of_queue(queue)),
+    ]
+    if reload_refused:
+        text = "the last reload was refused: the old configuration is in use"
+        found.append(Problem("note", text, "outboxd check"))
+    return tuple(sorted(found, key=lambda problem: _ORDER[problem.level]))
+
+
+def health_of(problems: Sequence[Problem], children: Sequence[Child], *, stopping: bool) -> Health:
+    """One word. A daemon whose children start for the first time is not degraded by that."""
+    if stopping:
+        return "stopping"
+    if any(problem.level == "critical" for problem in problems):
+        return "unhealthy"
+    waiting = [child for child in children if child.state != State.READY]
+    if waiting and all(_begins(child) for child in waiting):
+        return "starting"
+    if any(problem.level == "warning" for problem in problems):
+        return "degraded"
+    return "healthy"
+
+
+def summary_of(health: Health, problems: Sequence[Problem]) -> str:
+    """A sentence beside the word."""
+    notes = sum(problem.level == "note" for problem in problems)
+    others = len(problems) - notes
+    match health:
+        case "healthy":
+            return f"All is at work; {_things(notes)} to look at." if notes else "All is at work."
+        case "starting":
+            return "The first processes are starting."
+        case "stopping":
+            return "It finishes what it has, and ends."
+        case "degraded":
+            return f"{_things(others).capitalize()} in the way of some work."
+        case "unhealthy":
+            return "Something is broken that does not mend itself."
+
+
+def _things(number: int) -> str:
+    return "1 thing" if number == 1 else f"{number} things"
+
+
+def _begins(child: Child) -> bool:
+    return child.state in (State.STARTING, State.STOPPED) and child.restarts == 0
+
+
+def _of_children(children: Sequence[Child], not_ready: Sequence[str]) -> Iterator[Problem]:
+    told = set()
+    for child in children:
+        if child.state != State.READY:
+            told.add(child.name)
+            yield Problem("warning", f"{child.name} {_STATES[State(child.state)]}")
+        elif child.recent_failures:
+            times = _times(child.recent_failures)
+            yield Problem("note", f"{child.name} ended unplanned {times} lately")
+    for reason in not_ready:  # what a state does not show: a pool that hears nothing
+        if reason.partition(" ")[0] not in told and reason != "stopping":
+            yield Problem("warning", reason)
+
+
+def _of_outbox(outbox: Outbox) -> Iterator[Problem]:
+    for destination in outbox.destinations:
+        if not destination.up:
+            text = f"{destination.name} is not reached: its events wait, and nothing is lost"
+            yield Problem("warning", text)
+    if (outbox.oldest_seconds or 0) > LATE_SECONDS:
+        text = f"the oldest event has waited for {seconds(outbox.oldest_seconds)}"
+        yield Problem("warning", text, "outboxd outbox list")
+    if (outbox.counted_seconds_ago or 0) > STALE_SECONDS:
+        text = f"the outbox was last counted {seconds(outbox.counted_seconds_ago)} ago"
+        yield Problem("warning", text)
+    if outbox.dead:
+        text = f"{_of(outbox.dead, 'event')} dead in the outbox"
+        yield Problem("note", text, "outboxd outbox list --state dead")
+    if outbox.blocked_aggregates:
+        what = _of(outbox.blocked_aggregates, "aggregate", "waits", "wait")
+        yield Problem(
+            "note", f"{what} behind an event that failed", "outboxd outbox list --state blocked"
+        )
+    if outbox.unrouted_aggregates:
+        what = _of(outbox.unrouted_aggregates, "aggregate", "waits", "wait")
+        yield Problem("note", f"{what} for a route", "outboxd outbox list --state held")
+
+
+def _of_queue(queue: Queue) -> Iterator[Problem]:
+    if queue.paused:
+        yield Problem(
+            "note", f"{queue.name} is paused by an operator", f"outboxd resume {queue.name}"
+        )
+    for obstacle in queue.blocked_by:
+        if obstacle in _OBSTACLES:
+            yield Problem("warning", f"{queue.name} receives nothing: {_OBSTACLES[obstacle]}")
+    if _stands_still(queue):
+        text = f"{_of(queue.visible or 0, 'message', 'waits', 'wait')} in {queue.name}"
+        yield Problem("warning", f"{text}, and none was received in the last minute")
+    if (queue.counted_seconds_ago or 0) > STALE_SECONDS:
+        text = f"{queue.name} was last counted {seconds(queue.counted_seconds_ago)} ago"
+        yield Problem("warning", text)
+    if queue.dead_letters:
+        what = _of(queue.dead_letters, "dead letter", "waits", "wait")
+        yield Problem(
+            "note", f"{what} for a person: {queue.name}", f"outboxd dlq list {queue.name}"
+        )
+
+
+def _stands_still(queue: Queue) -> bool:
+    """Whether messages were there all the last minute, and none came; a busy pool asks for none."""
+    lately = queue.history.visible[-6:]
+    full = (queue.running or 0) >= (queue.concurrency or 1)
+    return (
+        len(lately) == 6
+        and all(lately)
+        and queue.received_per_second == 0
+        and not (queue.paused or full)
+    )
+
+
+def _of(number: int, noun: str, one: str = "is", many: str = "are") -> str:
+    return f"1 {noun} {one}" if number == 1 else f"{count(number)} {noun}s {many}"
+
+
+def _times(number: int) -> str:
+    return "once" if number == 1 else f"{count(number)} times"

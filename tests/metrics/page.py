@@ -1,0 +1,67 @@
+"""docs/metrics.md and the list of runbooks, written from the code and the alerts."""
+
+import re
+from collections.abc import Iterable
+from pathlib import Path
+
+from outboxd.resources import project_directory
+from tests.metrics.catalogue import Entry, catalogue
+from tests.metrics.rules import RUNBOOKS, Rule, rules
+
+PATH: Path = project_directory() / "docs" / "metrics.md"
+INDEX: Path = RUNBOOKS / "README.md"
+FRAME: Path = Path(__file__).with_name("page.md.txt")
+"""The page with its prose, and `{{ process }}` where the table of a process goes."""
+
+_INDEX = """\
+# Runbooks
+
+One page for each alert of `config/prometheus/outboxd.rules.yml`: what it means, what to look at, what to do,
+and what not to do. `page` is for a person now, `warning` for the next working hour.
+
+| alert | | |
+|---|---|---|
+"""  # noqa: E501
+
+
+def page() -> str:
+    """docs/metrics.md."""
+    text = FRAME.read_text(encoding="utf-8")
+    for process, entries in catalogue().items():
+        text = text.replace(f"{{{{ {process} }}}}\n", _table(entries))
+    assert "{{ " not in text
+    return text
+
+
+def index() -> str:
+    """docs/runbooks/README.md."""
+    rows = "".join(
+        f"| [{name}]({name}.md) | {rule.labels['severity']} | {_told(rule)} |\n"
+        for name, rule in rules().items()
+    )
+    return _INDEX + rows
+
+
+def _told(rule: Rule) -> str:
+    summary = rule.annotations["summary"].replace("}}{{", "}} or {{")
+    return re.sub(r"{{ \$labels\.(\w+) }}", r"*\1*", summary)
+
+
+def _table(entries: Iterable[Entry]) -> str:
+    rows = [
+        "| name | type | labels | what it is | several daemons |",
+        "|---|---|---|---|---|",
+        *(_row(entry) for entry in entries),
+    ]
+    return "".join(f"{row}\n" for row in rows)
+
+
+def _row(entry: Entry) -> str:
+    labels = ", ".join(_label(label, values) for label, values in entry.labels.items())
+    text = entry.help.replace("|", "\\|")
+    return f"| `{entry.name}` | {entry.type} | {labels} | {text} | {entry.across} |"
+
+
+def _label(label: str, values: tuple[str, ...]) -> str:
+    told = f" ({', '.join(values)})" if values else ""
+    return f"`{label}`{told}"

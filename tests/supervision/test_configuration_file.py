@@ -1,0 +1,161 @@
+"""Reading the configuration in a process that is thrown away, whatever handlers do at import."""
+
+import sys
+import time
+from pathlib import Path
+
+import anyio
+import anyio.to_thread
+import pytest
+
+from outboxd.core.clock import boottime
+from outboxd.core.errors import SettingsError
+from outboxd.supervision import configuration_file
+from outboxd.supervision.configuration_file import ConfigurationFile
+
+pytestmark = pytest.mark.filterwarnings("ignore:.*os.fork:DeprecationWarning")
+
+CONFIGURATION = """
+[queues.orders]
+[[queues.orders.handlers]]
+event = "*"
+handler = "staged:handle"
+name = "staged"
+inbox = "off"
+"""
+HANDLER = """
+def handle(event):
+    pass
+"""
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    path = tmp_path / "outboxd.toml"
+    path.write_text(CONFIGURATION)
+    stage(path, "")
+    return path
+
+
+def write(path: Path, text: str) -> None:
+    path.write_text(text)
+
+
+def number_in(path: Path) -> int:
+    """What a process writes there, once it has."""
+    while not (path.exists() and (text := path.read_text())):
+        time.sleep(0.02)
+    return int(text)
+
+
+def runs(pid: int) -> bool:
+    return Path(f"/proc/{pid}").exists()
+
+
+def stage(path: Path, at_import: str) -> None:
+    (path.parent / "staged.py").write_text(at_import + HANDLER)
+
+
+def source(path: Path, seconds: float = 30) -> ConfigurationFile:
+    return ConfigurationFile(path, None, lambda _: None, seconds=seconds)
+
+
+async def refusal(source: ConfigurationFile) -> str:
+    with pytest.raises(SettingsError) as refused:
+        await source.read()
+    return str(refused.value)
+
+
+@pytest.mark.parametrize(
+    "at_import",
+    [
+        "",
+        "print('hello'); import os; os.write(1, b'hello')\n",
+        "import threading, time; threading.Thread(target=time.sleep, args=[60]).start()\n",
+        "import subprocess; subprocess.Popen(['sleep', '2'])\n",
+    ],
+    ids=["quiet", "talkative", "with a thread", "with a process"],
+)
+async def test_the_settings_are_those_of_the_file(path: Path, at_import: str) -> None:
+    stage(path, at_import)
+
+    settings = await source(path).read()
+
+    assert settings.consumed == ("orders",)
+    assert [spec.name for spec in source(path).children(settings)] == [
+        "extender",
+        "consumer:orders/1",
+    ]
+    assert "staged" not in sys.modules
+
+
+@pytest.mark.parametrize(
+    ("at_import", "why"),
+    [
+        ("import os; os._exit(0)\n", "ended before it was done"),
+        ("import os, signal; os.kill(os.getpid(), signal.SIGKILL)\n", "ended before it was done"),
+        ("raise SystemExit(0)\n", "could not be imported: SystemExit: 0"),
+        ("1 / 0\n", "ZeroDivisionError"),
+    ],
+)
+async def test_what_an_import_does_it_does_to_itself(path: Path, at_import: str, why: str) -> None:
+    stage(path, at_import)
+
+    assert why in await refusal(source(path))
+
+
+async def test_an_import_that_hangs_is_ended(path: Path) -> None:
+    stage(
+        path,
+        "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN)\ntime.sleep(600)\n",
+    )
+    began = boottime()
+
+    assert "took more than 2 s" in await refusal(source(path, seconds=2))
+
+    assert boottime() - began < 20
+
+
+async def test_every_problem_is_told(path: Path) -> None:
+    write(path, CONFIGURATION.replace("event =", "evnt =") + "concurency = 4\n")
+
+    told = await refusal(source(path))
+
+    assert f"{path}: [[queues.orders.handlers]] #1 (staged) evnt: unknown key" in told
+    assert "concurency: unknown key" in told
+
+
+async def test_another_version_of_outboxd_is_for_a_restart(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(configuration_file, "__version__", "0.0.1")
+
+    told = await refusal(source(path))
+
+    assert "is installed now, and this is 0.0.1: restart it to use the new one" in told
+
+
+async def test_a_check_that_is_cancelled_leaves_no_process(path: Path, tmp_path: Path) -> None:
+    pid_file = tmp_path / "pid"
+    stage(
+        path,
+        "import os, pathlib, time\n"
+        f"pathlib.Path({str(pid_file)!r}).write_text(str(os.getpid()))\n"
+        "time.sleep(600)\n",
+    )
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(source(path).read)
+        pid = await anyio.to_thread.run_sync(number_in, pid_file)
+        assert runs(pid)
+        tasks.cancel_scope.cancel()
+
+    assert not runs(pid)
+
+
+async def test_no_interpreter_is_no_end_of_the_daemon(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "executable", "/no/such/python")
+
+    assert "cannot be checked" in await refusal(source(path))
