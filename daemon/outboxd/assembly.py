@@ -256,6 +256,8 @@ class Daemon:
         from outboxd.supervision.http import bind, create_app
         from outboxd.supervision.metrics import MetricsBook
         from outboxd.supervision.sd_notify import Notifier
+        from outboxd.supervision.status.collecting import StatusWatch
+        from outboxd.supervision.status.pages import StatusPages
         from outboxd.supervision.supervisor import Supervisor
 
         metrics = SupervisorMetrics((spec.name, spec.slot.kind) for spec in specs)
@@ -267,10 +269,10 @@ class Daemon:
             seconds=settings.supervisor.start_deadline_seconds,
         )
         self._supervisor = Supervisor(settings, specs, metrics, book, Notifier(), source=source)
-        self._app = create_app(
-            Exposition(metrics.registry, book.families).render,
-            SupervisorHealth(self._supervisor),
-        )
+        exposition = Exposition(metrics.registry, book.families)
+        health = SupervisorHealth(self._supervisor)
+        self._status = StatusWatch(self._supervisor, health, exposition.lines)
+        self._app = create_app(exposition.render, health, StatusPages(self._status.now))
         self._socket = bind(settings.http.host, settings.http.port)
         path = settings.supervisor.control_socket
         self._control = ControlSocket(path) if path is not None else None
@@ -288,4 +290,5 @@ class Daemon:
         async with create_task_group() as tasks:
             if self._control is not None:
                 tasks.start_soon(serve_control, self._control, self._supervisor)
+            tasks.start_soon(self._status.run)
             await serve(self._app, self._socket)

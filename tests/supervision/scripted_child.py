@@ -59,6 +59,8 @@ async def main(name: str, fd: int) -> int:
             return 1
         case "dies_of_work" if welcome.address.incarnation in (2, 3):
             os.kill(os.getpid(), signal.SIGKILL)
+        case "late":
+            await anyio.sleep(4)
         case "slow_start":
             await anyio.sleep(60)
         case "refuses":

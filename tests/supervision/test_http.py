@@ -33,6 +33,16 @@ class Facts:
         ]
 
 
+class Pages:
+    """A status that is easily told from everything else."""
+
+    def page(self) -> bytes:
+        return b"<p>well</p>"
+
+    def document(self) -> bytes:
+        return b'{"health":"healthy"}'
+
+
 def render(accept: str) -> tuple[bytes, str]:
     return f"# {accept}\n".encode(), "text/plain; version=0.0.4; charset=utf-8"
 
@@ -46,7 +56,7 @@ async def served(facts: Facts | None = None) -> AsyncIterator[int]:
     async with anyio.create_task_group() as tasks:
 
         async def run() -> None:
-            await serve(create_app(render, facts or Facts()), sock, started=started.set)
+            await serve(create_app(render, facts or Facts(), Pages()), sock, started=started.set)
 
         tasks.start_soon(run)
         await started.wait()
@@ -106,13 +116,24 @@ async def test_a_verbose_health_check_lists_every_child() -> None:
     ]
 
 
-async def test_the_index_names_the_other_pages_and_the_rest_is_not_found() -> None:
+async def test_the_status_is_a_page_and_a_document_that_nobody_keeps_or_frames() -> None:
     async with served() as port:
-        status, _, body = await get(port, "/")
-        assert status == 200
-        assert all(page in body for page in ("/metrics", "/healthz", "/readyz"))
+        status, head, body = await get(port, "/")
+        assert (status, body) == (200, "<p>well</p>")
+        assert "content-type: text/html; charset=utf-8\r\n" in head
+        assert "content-security-policy: default-src 'none';" in head
+        assert "frame-ancestors 'none'" in head
+        status, head, body = await get(port, "/status.json")
+        assert (status, body) == (200, '{"health":"healthy"}')
+        assert "content-type: application/json\r\n" in head
+        assert "cache-control: no-store\r\n" in head
+
+
+async def test_everything_is_read_only_and_the_rest_is_not_found() -> None:
+    async with served() as port:
         assert (await get(port, "/admin"))[0] == 404
-        assert (await get(port, "/metrics", method="POST"))[0] == 405
+        for path in ("/", "/status.json", "/metrics"):
+            assert (await get(port, path, method="POST"))[0] == 405
 
 
 async def test_a_metrics_failure_is_an_error_of_that_request_alone() -> None:
@@ -122,7 +143,7 @@ async def test_a_metrics_failure_is_an_error_of_that_request_alone() -> None:
     sock = bind("127.0.0.1", 0)
     port: int = sock.getsockname()[1]
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(serve, create_app(broken, Facts()), sock)
+        tasks.start_soon(serve, create_app(broken, Facts(), Pages()), sock)
         assert (await get(port, "/metrics"))[0] == 500
         assert (await get(port, "/healthz"))[0] == 200
         tasks.cancel_scope.cancel()
@@ -144,7 +165,7 @@ async def test_requests_before_the_server_runs_wait_instead_of_being_refused() -
         await anyio.connect_tcp("127.0.0.1", port) as early,
     ):
         await early.send(b"GET /readyz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
-        tasks.start_soon(serve, create_app(render, Facts()), sock)
+        tasks.start_soon(serve, create_app(render, Facts(), Pages()), sock)
         assert (await read_to_end(early)).endswith("ready\n")
         tasks.cancel_scope.cancel()
 

@@ -206,8 +206,28 @@ async def test_a_reload_mends_a_pool_that_was_given_up(spawn: Spawn) -> None:
         scene.source.settings = replace(
             before, queues={"crashes": replace(crashing, concurrency=2), "kind": QUEUE}
         )
-        with anyio.fail_after(10):
+        with anyio.fail_after(20):
             await scene.supervisor.reload(everything=False)
+        scene.supervisor.stop("test")
+
+
+async def test_a_reload_does_not_wait_for_a_pool_that_keeps_failing_from_the_start(
+    spawn: Spawn,
+) -> None:
+    """It may be what the reload is to mend; at no moment all children were ready."""
+    patient = replace(QUICK, failed_retry_seconds=300)
+    settings = replace(
+        SETTINGS, supervisor=patient, relay=None, queues={"crashes": QUEUE, "late": QUEUE}
+    )
+    scene = Scene(spawn, settings, None)
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(scene.run)
+        await scene.facts.until(lambda f: "consumer:crashes/1 failed" in f.history)
+        scene.source.settings = replace(settings, queues={"polite": QUEUE, "late": QUEUE})
+        with anyio.fail_after(40):
+            told = await scene.supervisor.reload(everything=False)
+        assert "ended consumer:crashes/1" in told
+        assert all(life.ready for life in scene.supervisor.lives)
         scene.supervisor.stop("test")
 
 
@@ -348,7 +368,7 @@ async def test_a_stop_shortens_the_time_of_a_child_that_drains_for_a_reload(spaw
         scene.source.settings = replace(settings, queues={"deaf": replace(deaf, concurrency=2)})
         os.kill(os.getpid(), signal.SIGHUP)
         await scene.facts.until(lambda f: "consumer:deaf/1 draining" in f.history)
-        with anyio.fail_after(6):
+        with anyio.fail_after(20):
             scene.supervisor.stop("test")
             await scene.facts.until(lambda f: "consumer:deaf/1 stopped" in f.history)
     assert scene.run.code is ExitCode.DRAIN_DEADLINE

@@ -4,6 +4,7 @@ import argparse
 import os
 from collections.abc import Mapping
 from pathlib import Path
+from urllib.parse import SplitResult, urlsplit
 
 from outboxd.core.errors import SettingsError
 
@@ -69,3 +70,15 @@ def count(text: str) -> int:
     if not text.isdecimal() or not 1 <= int(text) <= 1_000_000:
         raise argparse.ArgumentTypeError(f"{text!r} is no number from 1 to 1000000")
     return int(text)
+
+
+def http_url(text: str) -> SplitResult:
+    """The address of a running daemon for argparse."""
+    url = urlsplit(text)
+    if url.scheme != "http" or not url.hostname:
+        raise argparse.ArgumentTypeError(f"{text!r} is not of the form http://host:port/path")
+    try:
+        _ = url.port
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f"{text!r}: {error}") from None
+    return url

@@ -9,6 +9,7 @@ from contextlib import contextmanager, redirect_stdout
 from typing import TYPE_CHECKING, Any
 
 from outboxd.cli.arguments import add_config_argument
+from outboxd.cli.check_live import add_live_arguments, check_live, require_live
 from outboxd.core.errors import SettingsError
 from outboxd.core.exit_codes import ExitCode
 
@@ -27,11 +28,14 @@ def add_parser(subparsers: Any) -> None:
         help="check a configuration and import its handlers",
         description=(
             "Checks the configuration file, the rules between its settings, and that every handler "
-            "can be imported and is of a form that can be called. Neither AWS nor the database is "
-            "asked. Prints one line for each problem and exits with 78; exits with 0 when there "
-            "is none, perhaps with notes about what is allowed but may not be meant."
+            "can be imported and is of a form that can be called; classes of handlers are not "
+            "constructed, so what their options lead to is not tried. Neither AWS nor the database "
+            "is asked. Prints one line for each problem and exits with 78; exits with 0 when there "
+            "is none, perhaps with notes about what is allowed but may not be meant. --live then "
+            "asks both, changes nothing, receives and sends nothing, and exits with 1 when it "
+            "finds an error."
         ),
-        epilog="example: outboxd check --config config/shop.toml",
+        epilog="example: outboxd check --live --config config/shop.toml",
     )
     add_config_argument(parser)
     parser.add_argument(
@@ -39,6 +43,12 @@ def add_parser(subparsers: Any) -> None:
         action="store_true",
         help="print the effective settings as JSON, defaults included, secrets masked",
     )
+    parser.add_argument(
+        "--live",
+        action="store_true",
+        help="also look at AWS and PostgreSQL, as the identity and the role that are configured",
+    )
+    add_live_arguments(parser)
     parser.set_defaults(run=run)
 
 
@@ -47,17 +57,19 @@ def run(arguments: argparse.Namespace) -> int:
     from outboxd.adapters.configuration import load_settings
     from outboxd.core.notes import notes
 
+    require_live(arguments)
     settings = load_settings(arguments.config, os.environ)
     problems = [f"{arguments.config}: {problem}" for problem in _problems(settings)]
     if problems:
         raise SettingsError(problems)
     if arguments.show:
         _show(settings)
-    else:
+        return ExitCode.OK
+    if not arguments.json:
         print(f"configuration ok: {_summary(settings)}")
         for note in notes(settings):
-            print(f"note: {note}")
-    return ExitCode.OK
+            print(f"note: {note}", flush=True)
+    return check_live(settings, arguments) if arguments.live else ExitCode.OK
 
 
 def _problems(settings: "Settings") -> list[str]:

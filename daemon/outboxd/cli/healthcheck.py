@@ -4,9 +4,9 @@ import argparse
 import http.client
 import sys
 from typing import Any
-from urllib.parse import SplitResult, urlsplit
+from urllib.parse import SplitResult
 
-from outboxd.cli.arguments import seconds
+from outboxd.cli.arguments import http_url, seconds
 from outboxd.core.exit_codes import ExitCode
 
 DEFAULT_URL = "http://127.0.0.1:9464/healthz"
@@ -26,7 +26,7 @@ def add_parser(subparsers: Any) -> None:
     )
     parser.add_argument(
         "--url",
-        type=_http_url,
+        type=http_url,
         default=DEFAULT_URL,
         help=f"what to ask (default: {DEFAULT_URL})",
     )
@@ -70,14 +70,3 @@ def _ask(url: SplitResult, timeout_seconds: float) -> tuple[int, str]:
 def _reason(error: OSError | http.client.HTTPException) -> str:
     words = error.strerror if isinstance(error, OSError) else None
     return words or " ".join(str(error).split()) or type(error).__name__
-
-
-def _http_url(text: str) -> SplitResult:
-    url = urlsplit(text)
-    if url.scheme != "http" or not url.hostname:
-        raise argparse.ArgumentTypeError(f"{text!r} is not of the form http://host:port/path")
-    try:
-        _ = url.port
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(f"{text!r}: {error}") from None
-    return url

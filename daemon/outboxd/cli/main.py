@@ -33,6 +33,7 @@ COMMANDS = (
     "restart",
     "dump",
     "healthcheck",
+    "status",
     "demo",
     "localaws",
     "localpostgres",

@@ -3,15 +3,18 @@
 `supervision/status/page.js` says the same once more for a browser; a test compares the two.
 """
 
-UNKNOWN = "–"
+from math import floor
+
+UNKNOWN = "\N{EN DASH}"
 """What is not known is never shown as 0."""
 
+_UNITS = ((86_400, "d", 3_600, "h"), (3_600, "h", 60, "min"), (60, "min", 1, "s"))
 _SIZES = ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"))
 
 
 def count(value: float | None) -> str:
     """A number of things, its thousands apart: "12,345"."""
-    return UNKNOWN if value is None else f"{round(value):,}"
+    return UNKNOWN if value is None else f"{_whole(value):,}"
 
 
 def rate(value: float | None) -> str:
@@ -23,37 +26,32 @@ def rate(value: float | None) -> str:
     if value < 0.01:
         return "<0.01/s"
     if value < 1:
-        return f"{value:.2f}/s"
-    return f"{value:.1f}/s" if value < 100 else f"{round(value):,}/s"
+        return f"{fixed(value, 2)}/s"
+    return f"{fixed(value, 1)}/s" if value < 100 else f"{_whole(value):,}/s"
 
 
 def seconds(value: float | None) -> str:
-    """A duration in its largest unit, with the next: "340 ms", "2.1 s", "3 min 20 s", "13 d 2 h"."""
+    """A duration in its largest unit, with the next: "340 ms", "2.1 s", "3 min 20 s", "13 d"."""
     if value is None:
         return UNKNOWN
     if value < 0.9995:
-        return f"{max(0, round(value * 1000))} ms"
-    if value < 9.95:
-        return f"{value:.1f} s"
-    whole = round(value)
-    if whole < 60:
-        return f"{whole} s"
-    for size, unit, part, smaller in (
-        (86_400, "d", 3_600, "h"),
-        (3_600, "h", 60, "min"),
-        (60, "min", 1, "s"),
-    ):
-        if whole >= size:
-            more = whole % size // part
-            return f"{whole // size} {unit}" + (f" {more} {smaller}" if more else "")
-    raise AssertionError(value)
+        return f"{max(0, _whole(value * 1000))} ms"
+    return f"{fixed(value, 1)} s" if value < 9.95 else _whole_seconds(_whole(value))
 
 
 def ago(value: float | None) -> str:
-    """An age, to the second: what is younger than one, or in the future, is "just now"."""
+    """An age: what is younger than a second, or in the future, is "just now"."""
     if value is None:
         return UNKNOWN
-    return "just now" if value < 1 else f"{seconds(float(int(value)))} ago".replace(".0 s", " s")
+    return "just now" if value < 1 else f"{_whole_seconds(int(value))} ago"
+
+
+def _whole_seconds(value: int) -> str:
+    for length, unit, part, smaller in _UNITS:
+        if value >= length:
+            more = value % length // part
+            return f"{value // length} {unit}" + (f" {more} {smaller}" if more else "")
+    return f"{value} s"
 
 
 def size(value: float | None) -> str:
@@ -63,5 +61,22 @@ def size(value: float | None) -> str:
     for unit, name in _SIZES:
         if value >= unit:
             shown = value / unit
-            return f"{shown:.1f} {name}" if shown < 9.95 else f"{round(shown)} {name}"
-    return f"{round(value)} B"
+            return f"{fixed(shown, 1)} {name}" if shown < 9.95 else f"{_whole(shown)} {name}"
+    return f"{_whole(value)} B"
+
+
+def share(value: float | None) -> str:
+    """A part of a whole, from 0 to 1: "0 %", "<1 %", "12 %"."""
+    if value is None:
+        return UNKNOWN
+    return "<1 %" if 0 < value < 0.005 else f"{_whole(value * 100)} %"
+
+
+def fixed(value: float, digits: int) -> str:
+    """With so many digits, halves up as browsers do it, and not to the even one."""
+    scale = 10**digits
+    return f"{_whole(value * scale) / scale:.{digits}f}"
+
+
+def _whole(value: float) -> int:
+    return floor(value + 0.5)

@@ -38,6 +38,7 @@ class ExistingRule(msgspec.Struct, frozen=True, kw_only=True):
 
     pattern: str
     targets: dict[str, str | None]
+    enabled: bool = True
 
 
 class Existing(msgspec.Struct, frozen=True, kw_only=True):

@@ -1,4 +1,4 @@
-"""The supervisor's HTTP endpoint: metrics, liveness and readiness, answered from memory."""
+"""The supervisor's HTTP endpoint: status, metrics, liveness, readiness, answered from memory."""
 
 import asyncio
 import contextlib
@@ -19,6 +19,7 @@ from starlette.routing import Route
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from outboxd.core.errors import AddressInUse, OutboxdError, SettingsError
+from outboxd.supervision.status.page import HEADERS as PAGE_HEADERS
 
 MAX_CONNECTIONS = 64
 IDLE_SECONDS = 5
@@ -26,14 +27,6 @@ CONNECTION_SECONDS = 30.0
 """No connection lives longer, or a few silent ones would use up all that there may be."""
 LAST_ANSWER_SECONDS = 5.0
 BACKLOG = 128
-
-INDEX = """\
-outboxd
-
-/metrics           Prometheus metrics of all processes
-/healthz           200 while the supervisor and every required child work (?verbose lists them)
-/readyz            200 while every required child is ready
-"""
 
 Render = Callable[[str], tuple[bytes, str]]
 """The metrics for an Accept header: body and content type."""
@@ -65,11 +58,28 @@ class Health(Protocol):
         """Every child, in the order of the configuration."""
 
 
-def create_app(render: Render, health: Health) -> Starlette:
+class StatusPages(Protocol):
+    """The status, for people and for programs, from memory like everything else here."""
+
+    def page(self) -> bytes:
+        """A whole HTML document."""
+
+    def document(self) -> bytes:
+        """The same as JSON."""
+
+
+def create_app(render: Render, health: Health, status: StatusPages) -> Starlette:
     """The application; everything that it tells is injected."""
 
-    async def index(_: Request) -> Response:
-        return PlainTextResponse(INDEX)
+    async def page(_: Request) -> Response:
+        return Response(status.page(), media_type="text/html", headers=PAGE_HEADERS)
+
+    async def document(_: Request) -> Response:
+        return Response(
+            status.document(),
+            media_type="application/json",
+            headers={"cache-control": "no-store", "x-content-type-options": "nosniff"},
+        )
 
     async def metrics(request: Request) -> Response:
         body, content_type = render(request.headers.get("accept", ""))
@@ -85,7 +95,8 @@ def create_app(render: Render, health: Health) -> Starlette:
         return _verdict("ready", health.ready(), health.children() if verbose else ())
 
     routes = [
-        Route("/", index),
+        Route("/", page),
+        Route("/status.json", document),
         Route("/metrics", metrics),
         Route("/healthz", healthz),
         Route("/readyz", readyz),

@@ -294,7 +294,7 @@ class Life:
             self._surroundings.took_over(incarnation.address)
 
     def _timetable(self) -> Timetable:
-        return Timetable.of_drain(
+        return Timetable.of_replacement(
             boottime(), self.spec.drain_seconds, self._supervisor.escalation_seconds
         )
 

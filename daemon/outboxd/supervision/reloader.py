@@ -62,9 +62,9 @@ class Reloader:
         self._asked.set()
         return self._waiting
 
-    async def run(self, once_ready: anyio.Event) -> None:
+    async def run(self, started: anyio.Event) -> None:
         """Carry requests out, the first one when the start is over, until the daemon stops."""
-        await once_ready.wait()
+        await started.wait()
         while True:
             await self._asked.wait()
             self._asked = anyio.Event()

@@ -7,6 +7,8 @@ import msgspec
 
 from outboxd.core.clock import boottime
 
+LAST_WORD_SECONDS = 2.0
+
 
 class Timetable(msgspec.Struct, frozen=True):
     """The moments of a stop, as `boottime()`: finish, dump the stack and end, be killed."""
@@ -18,13 +20,15 @@ class Timetable(msgspec.Struct, frozen=True):
     @classmethod
     def of_workers(cls, now: float, grace: float, escalation: float) -> "Timetable":
         """Consumers and relay: what the grace leaves before the escalation begins."""
-        return cls.of_drain(now, grace - escalation, escalation)
+        abort_at = now + grace - escalation
+        return cls(abort_at, abort_at, abort_at + 0.3 * escalation)
 
     @classmethod
-    def of_drain(cls, now: float, patience: float, escalation: float) -> "Timetable":
-        """One child that may take `patience` seconds to finish."""
-        abort_at = now + patience
-        return cls(abort_at, abort_at, abort_at + 0.3 * escalation)
+    def of_replacement(cls, now: float, patience: float, escalation: float) -> "Timetable":
+        """One child that may take `patience` seconds to finish, and then say its last word."""
+        drain_by = now + patience
+        abort_at = drain_by + LAST_WORD_SECONDS
+        return cls(drain_by, abort_at, abort_at + 0.3 * escalation)
 
     @classmethod
     def of_extender(cls, now: float, end: float, escalation: float) -> "Timetable":

@@ -76,7 +76,8 @@ class Supervisor:
             else Reloader(self._crew, source, observer, notifier, self._replacements.turn)
         )
         self._fatal: ExitCode | None = None
-        self._once_ready = anyio.Event()
+        self._once_ready = False
+        self._started = anyio.Event()
         self._end_at: float | None = None
         self._tasks: TaskGroup | None = None
 
@@ -143,7 +144,7 @@ class Supervisor:
                 tasks.start_soon(self._watch_own_lag)
                 tasks.start_soon(bury_orphans)
                 if self._reloader is not None:
-                    tasks.start_soon(self._reloader.run, self._once_ready)
+                    tasks.start_soon(self._reloader.run, self._started)
                 await self._crew.run(self._end_the_extender)
                 tasks.cancel_scope.cancel()
         return self._verdict()
@@ -214,6 +215,9 @@ class Supervisor:
     def became_ready(self, life: Life) -> None:
         if life.spec.slot.kind is Kind.EXTENDER:
             self._switchboard.extender_ready()
+        # Not "all are ready now": a pool that keeps failing may be what a reload is to mend.
+        if all(each.ever_ready for each in self.lives):
+            self._started.set()
         self._note_readiness()
 
     def took_over(self, address: Address) -> None:
@@ -255,8 +259,8 @@ class Supervisor:
     def _note_readiness(self) -> None:
         ready = all(life.ready for life in self.lives) and not self.stopping
         self._observer.ready(ready)
-        if ready and not self._once_ready.is_set():
-            self._once_ready.set()
+        if ready and not self._once_ready:
+            self._once_ready = True
             log.info("ready", extra={"children": len(self.lives)})
         reloading = self._reloader is not None and self._reloader.busy
         if ready and not reloading:  # READY=1 would say that the reload is over

@@ -15,7 +15,6 @@ import psycopg
 
 from outboxd import Context, Event, Reject
 
-
 _leaked: list[bytes] = []
 
 

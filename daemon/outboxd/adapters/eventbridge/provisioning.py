@@ -52,6 +52,7 @@ class BusProvisioner:
                         targets={
                             _name(target["Arn"]): _letters(target) for target in self._targets(rule)
                         },
+                        enabled=described.get("State") != "DISABLED",
                     )
         return found
 

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Iterator
 from prometheus_client import CollectorRegistry
 from prometheus_client.exposition import choose_encoder
 from prometheus_client.metrics_core import Metric
+from prometheus_client.samples import Sample
 
 from outboxd.channels.protocol import Family
 
@@ -25,6 +26,11 @@ class Exposition:
         """The body and its content type, as negotiated by the request's Accept header."""
         encode, content_type = choose_encoder(accept)
         return encode(self), content_type
+
+    def lines(self) -> Iterator[Sample]:
+        """All samples, for whoever wants values and not a text."""
+        for metric in self.collect():
+            yield from metric.samples
 
     def collect(self) -> Iterator[Metric]:
         """All metrics, the supervisor's own first; this makes it a collector to the encoders."""

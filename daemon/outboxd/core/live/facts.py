@@ -44,6 +44,8 @@ class AwsFacts(msgspec.Struct, frozen=True, kw_only=True):
     """Everything by its name in AWS; services that the configuration does not use are not asked."""
 
     identity: Identity | Unanswered
+    endpoint: str | None = None
+    """Where SQS was asked."""
     ahead_seconds: float | None = None
     """How far AWS's clock is ahead of this machine's, if that is known."""
     queues: Mapping[str, Attributes | Absent | Unanswered] = {}
@@ -150,20 +152,22 @@ class DatabaseFacts(msgspec.Struct, frozen=True, kw_only=True):
     """Tables, indexes and grants are those of the configured schema."""
 
     server: Server
+    usage: bool | Unanswered | None
+    """Whether the role may use the schema; None if there is none."""
     pooling: Pooling | Unanswered
     migrations: tuple[Migration, ...] | Unanswered
     tables: Mapping[str, Table] | Unanswered
     indexes: tuple[Index, ...] | Unanswered
     lacking: frozenset[Grant] | Unanswered
     """Of the grants that were asked for; those on tables that there are not are not among them."""
-    buckets: int | None | Unanswered
+    buckets: int | Unanswered | None
     """Rows of outbox_buckets; None if they may not be read."""
-    sequence_cache: int | None | Unanswered
-    wakes_relays: bool | None | Unanswered
+    sequence_cache: int | Unanswered | None
+    wakes_relays: bool | Unanswered | None
     """Whether the trigger of wake-ups is enabled."""
     activity: Activity | Unanswered
     slots: tuple[Slot, ...] | Unanswered
-    direct: Direct | None | Unanswered
+    direct: Direct | Unanswered | None
 
 
 class Facts(msgspec.Struct, frozen=True, kw_only=True):

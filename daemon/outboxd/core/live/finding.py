@@ -182,7 +182,7 @@ class Counts(msgspec.Struct, frozen=True):
 
 
 def counts(findings: tuple[Finding, ...]) -> Counts:
-    numbers = {severity: 0 for severity in Severity}
+    numbers = dict.fromkeys(Severity, 0)
     for finding in findings:
         numbers[finding.severity] += 1
     return Counts(numbers[Severity.ERROR], numbers[Severity.WARNING], numbers[Severity.NOTE])

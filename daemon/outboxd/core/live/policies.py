@@ -58,9 +58,7 @@ def _principal(statement: Mapping[str, Any], service: str) -> bool:
 
 
 def _action(statement: Mapping[str, Any]) -> bool:
-    return any(
-        fnmatchcase(_SEND, action.lower()) for action in _listed(statement.get("Action"))
-    )
+    return any(fnmatchcase(_SEND, action.lower()) for action in _listed(statement.get("Action")))
 
 
 def _names(resources: Any, queue: str) -> bool:

@@ -1,6 +1,7 @@
 """The status at this moment, from the supervisor's lives, its health and the exposition."""
 
 import logging
+import socket
 import time
 from collections.abc import Callable, Iterable, Sequence
 
@@ -10,6 +11,7 @@ from outboxd.core.children import Kind
 from outboxd.core.clock import boottime
 from outboxd.core.settings import Settings
 from outboxd.supervision.health import SupervisorHealth
+from outboxd.supervision.life import Life
 from outboxd.supervision.status import names
 from outboxd.supervision.status.counted_troubles import counted_troubles
 from outboxd.supervision.status.history import STEP_SECONDS
@@ -21,6 +23,7 @@ from outboxd.supervision.status.queue_status import handler_status, queue_status
 from outboxd.supervision.status.readings import Line, Readings
 from outboxd.supervision.status.redacting import redactor
 from outboxd.supervision.status.steps import Scope, Steps, failures_of
+from outboxd.supervision.status.totals import totals_of
 from outboxd.supervision.status.troubles import Troubles
 from outboxd.supervision.supervisor import Supervisor
 from outboxd.version import __version__
@@ -49,6 +52,7 @@ class StatusWatch:
         self._lines = lines
         self._clock = clock
         self._wall_clock = wall_clock
+        self._host = socket.gethostname()
         self._began_at = self._stepped_at = clock()
         self._steps = Steps()
         self._troubles = Troubles()
@@ -97,19 +101,30 @@ class StatusWatch:
         readings, wall = self._readings(), self._wall_clock()
         scope = self._scope()
         children = tuple(self._child(name, now, readings) for name in scope.children)
-        outbox = outbox_status(readings, self._steps, wall) if scope.relay else None
+        outbox = (
+            outbox_status(scope.destinations, readings, self._steps, wall)
+            if scope.destinations is not None
+            else None
+        )
         queues = tuple(queue_status(queue, readings, self._steps, wall) for queue in scope.handlers)
+        handlers = tuple(
+            handler_status(queue, handler, readings, self._steps)
+            for queue, names_of_it in scope.handlers.items()
+            for handler in names_of_it
+        )
         problems = problems_of(
             broken=self._health.alive(),
             not_ready=self._health.ready(),
             children=children,
             outbox=outbox,
             queues=queues,
+            handlers=handlers,
             reload_refused=readings.sum(names.RELOAD_GOOD) == 0,
         )
         health = health_of(problems, children, stopping=self._supervisor.stopping)
         return Status(
             at=wall,
+            host=self._host,
             version=__version__,
             health=health,
             summary=summary_of(health, problems),
@@ -117,14 +132,11 @@ class StatusWatch:
             observed_seconds=self._steps.observed_seconds,
             step_seconds=STEP_SECONDS,
             problems=problems,
+            totals=totals_of(queues, children),
             children=children,
             outbox=outbox,
             queues=queues,
-            handlers=tuple(
-                handler_status(queue, handler, readings, self._steps)
-                for queue, handlers in scope.handlers.items()
-                for handler in handlers
-            ),
+            handlers=handlers,
             errors=self._troubles.newest(wall),
         )
 
@@ -157,7 +169,9 @@ class StatusWatch:
         return Scope(
             [life.name for life in lives],
             handlers,
-            any(life.spec.slot.kind is Kind.RELAY for life in lives),
+            next(
+                (_destinations(each) for each in lives if each.spec.slot.kind is Kind.RELAY), None
+            ),
         )
 
     def _settings(self) -> Iterable[Settings]:
@@ -165,3 +179,10 @@ class StatusWatch:
 
     def _readings(self) -> Readings:
         return Readings(self._lines(), names.NAMES)
+
+
+def _destinations(relay: Life) -> Sequence[str]:
+    """Those of its routes. While no relay runs nothing is known of them, but they are there."""
+    settings = relay.terms.settings.relay
+    routes = settings.routes if settings is not None else ()
+    return tuple(dict.fromkeys(name for route in routes for name in route.to))

@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from outboxd.supervision.status import names
 from outboxd.supervision.status.readings import Readings, growth
+from outboxd.supervision.status.steps import WANTED_RETRIES
 from outboxd.supervision.status.troubles import Weight
 
 
@@ -26,9 +27,6 @@ class Counted(Struct, frozen=True):
 Labels = Mapping[str, str]
 Say = Callable[[Labels], tuple[str, str, str]]
 """Source, text, and the command that tells more, from a counter's labels."""
-
-WANTED_RETRIES = frozenset({"requested", "busy"})
-"""A handler that asks for another time, and an event that a copy of it has in hand."""
 
 
 def _letter(labels: Labels) -> tuple[str, str, str]:

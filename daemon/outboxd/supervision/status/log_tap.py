@@ -36,7 +36,7 @@ class LogTap(logging.Handler):
 
     def _text(self, record: logging.LogRecord) -> str:
         facts = [
-            f"{key}={value}"
+            f"{key}={value:.3g}" if isinstance(value, float) else f"{key}={value}"
             for key, value in vars(record).items()
             if key not in _STANDARD and key not in _SHOWN_APART
         ]

@@ -47,7 +47,7 @@ class Destination(Struct, frozen=True, kw_only=True):
     """Where events are published to; `up` is false from a failed call until the next good one."""
 
     name: str
-    up: bool
+    up: bool | None
     published_per_second: float | None
 
 
@@ -69,6 +69,7 @@ class Outbox(Struct, frozen=True, kw_only=True):
     published_per_second: float | None
     publish_p95_seconds: float | None
     recent_failures: int | None
+    database_failures_per_second: float | None
     blocked_aggregates: int | None
     unrouted_aggregates: int | None
     destinations: tuple[Destination, ...]
@@ -76,13 +77,15 @@ class Outbox(Struct, frozen=True, kw_only=True):
 
 
 class Handler(Struct, frozen=True, kw_only=True):
-    """One handler of a queue; durations are of its calls, of the last minute."""
+    """One handler of a queue; durations are of its calls, of the last minute.
+    `failed_share` is what part of the last minute's messages it did not handle, from 0 to 1."""
 
     queue: str
     name: str
     running: int | None
     handled_per_second: float | None
     p95_seconds: float | None
+    failed_share: float | None
     recent_retries: int | None
     recent_dead_letters: int | None
 
@@ -116,8 +119,20 @@ class Queue(Struct, frozen=True, kw_only=True):
     p95_seconds: float | None
     recent_retries: int | None
     recent_dead_letters: int | None
-    recent_receive_errors: int | None
+    receive_errors_per_second: float | None
     history: QueueHistory
+
+
+class Totals(Struct, frozen=True, kw_only=True):
+    """All queues together; null as soon as one of them is not known."""
+
+    visible: int | None
+    in_flight: int | None
+    dead_letters: int | None
+    handled_per_second: float | None
+    recent_retries: int | None
+    recent_dead_letters: int | None
+    failures: int | None
 
 
 class Trouble(Struct, frozen=True, kw_only=True):
@@ -138,6 +153,7 @@ class Status(Struct, frozen=True, kw_only=True):
     since the start if that was later: `observed_seconds`, of 900 at most."""
 
     at: float
+    host: str
     version: str
     health: Health
     summary: str
@@ -145,6 +161,7 @@ class Status(Struct, frozen=True, kw_only=True):
     observed_seconds: float
     step_seconds: float
     problems: tuple[Problem, ...]
+    totals: Totals
     children: tuple[Child, ...]
     outbox: Outbox | None
     queues: tuple[Queue, ...]

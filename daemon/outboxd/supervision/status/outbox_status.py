@@ -1,12 +1,14 @@
 """The outbox as the page shows it."""
 
+from collections.abc import Sequence
+
 from outboxd.supervision.status import names
 from outboxd.supervision.status.model import Destination, Outbox, OutboxHistory
 from outboxd.supervision.status.readings import Readings, age, whole
 from outboxd.supervision.status.steps import Steps
 
 
-def outbox_status(now: Readings, steps: Steps, wall: float) -> Outbox:
+def outbox_status(destinations: Sequence[str], now: Readings, steps: Steps, wall: float) -> Outbox:
     """The outbox, at the Unix time `wall`. A relay that has not counted it says 0: not known."""
     counted_at = now.sum(names.COUNTED_AT) or None
     counted = counted_at is not None
@@ -18,15 +20,16 @@ def outbox_status(now: Readings, steps: Steps, wall: float) -> Outbox:
         published_per_second=steps.rate("published"),
         publish_p95_seconds=steps.quantile(0.95, "publish latency"),
         recent_failures=steps.total("refused"),
+        database_failures_per_second=steps.rate("database failures"),
         blocked_aggregates=whole(now.sum(names.BLOCKED_KEYS)),
         unrouted_aggregates=whole(now.sum(names.UNROUTED_KEYS)),
         destinations=tuple(
             Destination(
-                name=(name := dict(labels)["destination"]),
-                up=bool(up),
+                name=name,
+                up=_flag(now.sum(names.UP, destination=name)),
                 published_per_second=steps.rate("published", name),
             )
-            for labels, up in sorted(now.items(names.UP))
+            for name in destinations
         ),
         history=OutboxHistory(
             pending=steps.values("pending"),
@@ -34,3 +37,7 @@ def outbox_status(now: Readings, steps: Steps, wall: float) -> Outbox:
             published_per_second=steps.rates("published"),
         ),
     )
+
+
+def _flag(value: float | None) -> bool | None:
+    return None if value is None else bool(value)

@@ -4,13 +4,21 @@ from collections.abc import Iterator, Sequence
 
 from outboxd.core.figures import count, seconds
 from outboxd.supervision.observing import State
-from outboxd.supervision.status.model import Child, Health, Outbox, Problem, Queue
+from outboxd.supervision.status.model import Child, Handler, Health, Level, Outbox, Problem, Queue
 
 LATE_SECONDS = 120.0
 """As in the alert about the relay's lag."""
 
+MOST = 15
+"""More would hide what matters."""
+
 STALE_SECONDS = 60.0
 """Queues are counted every 15 seconds, the outbox every 10."""
+
+FAILED_SHARE = 0.05
+"""As in the alert about handlers."""
+
+MOSTLY_FAILED_SHARE = 0.5
 
 _OBSTACLES = {
     "extender": "there is no extender",
@@ -36,6 +44,7 @@ def problems_of(
     children: Sequence[Child],
     outbox: Outbox | None,
     queues: Sequence[Queue],
+    handlers: Sequence[Handler],
     reload_refused: bool,
 ) -> tuple[Problem, ...]:
     """`broken` and `not_ready` are what /healthz and /readyz say."""
@@ -44,11 +53,16 @@ def problems_of(
         *_of_children(children, not_ready),
         *(_of_outbox(outbox) if outbox is not None else ()),
         *(problem for queue in queues for problem in _of_queue(queue)),
+        *(problem for handler in handlers for problem in _of_handler(handler)),
     ]
     if reload_refused:
         text = "the last reload was refused: the old configuration is in use"
         found.append(Problem("note", text, "outboxd check"))
-    return tuple(sorted(found, key=lambda problem: _ORDER[problem.level]))
+    found.sort(key=lambda problem: _ORDER[problem.level])
+    if len(found) <= MOST:
+        return tuple(found)
+    more = f"{_things(len(found) - MOST, 'more problem')}, not shown here"
+    return (*found[:MOST], Problem(found[MOST].level, more))
 
 
 def health_of(problems: Sequence[Problem], children: Sequence[Child], *, stopping: bool) -> Health:
@@ -77,13 +91,13 @@ def summary_of(health: Health, problems: Sequence[Problem]) -> str:
         case "stopping":
             return "It finishes what it has, and ends."
         case "degraded":
-            return f"{_things(others).capitalize()} in the way of some work."
+            return f"It works, with {_things(others, 'problem')}."
         case "unhealthy":
             return "Something is broken that does not mend itself."
 
 
-def _things(number: int) -> str:
-    return "1 thing" if number == 1 else f"{number} things"
+def _things(number: int, noun: str = "thing") -> str:
+    return f"1 {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def _begins(child: Child) -> bool:
@@ -96,9 +110,10 @@ def _of_children(children: Sequence[Child], not_ready: Sequence[str]) -> Iterato
         if child.state != State.READY:
             told.add(child.name)
             yield Problem("warning", f"{child.name} {_STATES[State(child.state)]}")
-        elif child.recent_failures:
-            times = _times(child.recent_failures)
-            yield Problem("note", f"{child.name} ended unplanned {times} lately")
+    if failed := [child for child in children if child.recent_failures]:
+        times = _times(sum(child.recent_failures or 0 for child in failed))
+        who = failed[0].name if len(failed) == 1 else f"{len(failed)} processes"
+        yield Problem("note", f"{who} failed {times} in the last 15 minutes")
     for reason in not_ready:  # what a state does not show: a pool that hears nothing
         if reason.partition(" ")[0] not in told and reason != "stopping":
             yield Problem("warning", reason)
@@ -106,9 +121,11 @@ def _of_children(children: Sequence[Child], not_ready: Sequence[str]) -> Iterato
 
 def _of_outbox(outbox: Outbox) -> Iterator[Problem]:
     for destination in outbox.destinations:
-        if not destination.up:
+        if destination.up is False:
             text = f"{destination.name} is not reached: its events wait, and nothing is lost"
             yield Problem("warning", text)
+    if outbox.database_failures_per_second:
+        yield Problem("warning", "the database fails statements of the relay")
     if (outbox.oldest_seconds or 0) > LATE_SECONDS:
         text = f"the oldest event has waited for {seconds(outbox.oldest_seconds)}"
         yield Problem("warning", text, "outboxd outbox list")
@@ -136,6 +153,8 @@ def _of_queue(queue: Queue) -> Iterator[Problem]:
     for obstacle in queue.blocked_by:
         if obstacle in _OBSTACLES:
             yield Problem("warning", f"{queue.name} receives nothing: {_OBSTACLES[obstacle]}")
+    if queue.receive_errors_per_second:
+        yield Problem("warning", f"{queue.name}: receiving fails, and is tried again")
     if _stands_still(queue):
         text = f"{_of(queue.visible or 0, 'message', 'waits', 'wait')} in {queue.name}"
         yield Problem("warning", f"{text}, and none was received in the last minute")
@@ -146,6 +165,17 @@ def _of_queue(queue: Queue) -> Iterator[Problem]:
         what = _of(queue.dead_letters, "dead letter", "waits", "wait")
         yield Problem(
             "note", f"{what} for a person: {queue.name}", f"outboxd dlq list {queue.name}"
+        )
+
+
+def _of_handler(handler: Handler) -> Iterator[Problem]:
+    share = handler.failed_share or 0.0
+    if share >= FAILED_SHARE:
+        level: Level = "warning" if share >= MOSTLY_FAILED_SHARE else "note"
+        yield Problem(
+            level,
+            f"{handler.name} fails: {share:.0%} of its last minute's messages",
+            f"outboxd dlq list {handler.queue}" if handler.recent_dead_letters else "",
         )
 
 

@@ -30,7 +30,7 @@ def queue_status(queue: str, now: Readings, steps: Steps, wall: float) -> Queue:
         p95_seconds=steps.quantile(0.95, "latency", queue),
         recent_retries=steps.total("retries", queue),
         recent_dead_letters=steps.total("letters", queue),
-        recent_receive_errors=steps.total("receive errors", queue),
+        receive_errors_per_second=steps.rate("receive errors", queue),
         history=QueueHistory(
             visible=steps.values("visible", queue),
             handled_per_second=steps.rates("handled", queue),
@@ -47,6 +47,7 @@ def handler_status(queue: str, handler: str, now: Readings, steps: Steps) -> Han
         running=whole(now.sum(names.RUNNING, queue=queue, handler=handler)),
         handled_per_second=steps.rate("handled", queue, handler),
         p95_seconds=steps.quantile(0.95, "duration", queue, handler),
+        failed_share=steps.share(("failed", queue, handler), ("ended", queue, handler)),
         recent_retries=steps.total("retries", queue, handler),
         recent_dead_letters=steps.total("letters", queue, handler),
     )

@@ -20,6 +20,9 @@ PLANNED = frozenset(
     }
 )
 
+WANTED_RETRIES = frozenset({"requested", "busy"})
+"""A handler that asks for another time, and an event that a copy of it has in hand: no failures."""
+
 Key = tuple[str, ...]
 """What is remembered, and of what: ("handled", queue), ("handled", queue, handler)."""
 
@@ -32,7 +35,8 @@ class Scope(Struct, frozen=True):
     children: Sequence[str]
     handlers: Mapping[str, Sequence[str]]
     """By queue."""
-    relay: bool
+    destinations: Sequence[str] | None
+    """None without a relay."""
 
 
 class Steps:
@@ -90,6 +94,12 @@ class Steps:
         seconds = sum(list(self._durations)[-len(values) :]) if values else 0.0
         return None if grown is None or seconds <= 0 else grown / seconds
 
+    def share(self, part: Key, whole: Key) -> float | None:
+        """One counter's growth as a part of another's, over about the last minute."""
+        some = total(self.history.values(part)[-RECENT_STEPS:])
+        everything = total(self.history.values(whole)[-RECENT_STEPS:])
+        return None if some is None or not everything else some / everything
+
     def total(self, *key: str) -> int | None:
         """A counter's growth over all that is remembered."""
         grown = total(self.history.values(key))
@@ -115,6 +125,16 @@ def failures_of(child: str, readings: Readings) -> int | None:
     return None if known is None else round(known)
 
 
+def failures_of_handler(readings: Readings, **of_it: str) -> float | None:
+    """Retries that nobody asked for, and dead letters."""
+    retries = [
+        value
+        for labels, value in readings.items(names.RETRIES, **of_it)
+        if dict(labels)["error_type"] not in WANTED_RETRIES
+    ]
+    return total([*retries, readings.sum(names.LETTERS, **of_it)])
+
+
 def _values(scope: Scope, now: Readings, before: Readings) -> Iterator[tuple[Key, float | None]]:
     def grown(name: str, **where: str) -> float | None:
         return growth(now.sum(name, **where), before.sum(name, **where))
@@ -132,9 +152,14 @@ def _values(scope: Scope, now: Readings, before: Readings) -> Iterator[tuple[Key
         for handler in handlers:
             of_it = {"queue": queue, "handler": handler}
             yield ("handled", queue, handler), grown(names.PROCESSED, **of_it, outcome="ok")
+            failures = growth(
+                failures_of_handler(now, **of_it), failures_of_handler(before, **of_it)
+            )
+            yield ("failed", queue, handler), failures
+            yield ("ended", queue, handler), grown(names.PROCESSED, **of_it)
             yield ("retries", queue, handler), grown(names.RETRIES, **of_it)
             yield ("letters", queue, handler), grown(names.LETTERS, **of_it)
-    if scope.relay:
+    if scope.destinations is not None:
         counted = bool(now.sum(names.COUNTED_AT))
         yield ("pending",), now.sum(names.PENDING) if counted else None
         yield ("oldest",), now.sum(names.OLDEST) if counted else None
@@ -142,8 +167,7 @@ def _values(scope: Scope, now: Readings, before: Readings) -> Iterator[tuple[Key
         yield ("database failures",), grown(names.DATABASE_FAILURES)
         refused = [grown(names.REFUSED, error_type=kind) for kind in ("refused", "fault")]
         yield ("refused",), total(refused)
-        for labels, _ in now.items(names.UP):
-            destination = dict(labels)["destination"]
+        for destination in scope.destinations:
             yield ("published", destination), grown(names.PUBLISHED, destination=destination)
 
 
@@ -160,5 +184,5 @@ def _observations(
                 ("duration", queue, handler),
                 grown(names.DURATION, queue=queue, handler=handler),
             )
-    if scope.relay:
+    if scope.destinations is not None:
         yield ("publish latency",), grown(names.PUBLISH_LATENCY)

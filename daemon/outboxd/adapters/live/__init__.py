@@ -1,0 +1,1 @@
+"""Asks AWS and PostgreSQL how things are, and changes nothing."""
