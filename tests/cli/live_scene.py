@@ -106,10 +106,10 @@ class Live:
         facts = Facts(aws=aws_facts(settings, 10.0), database=None)
         return {each.code for each in live_findings(settings, facts)}
 
-    def in_database(self) -> list[Finding]:
+    def in_database(self, seconds: float = 10.0) -> list[Finding]:
         """What PostgreSQL alone says."""
         settings = self._settings()
-        facts = Facts(aws=None, database=database_facts(settings, 10.0))
+        facts = Facts(aws=None, database=database_facts(settings, seconds))
         return list(live_findings(settings, facts))
 
     def _settings(self) -> Settings:

@@ -178,11 +178,10 @@ def test_each_difference_is_found_and_nothing_else(
     assert live.in_aws() == USUAL | expected
 
 
-# Together, for moto is slow; without roto, which knows no dead letters of targets.
+# Together, for moto is slow; it keeps no RedriveAllowPolicy. roto keeps no dead letters of targets.
 TOGETHER = [
     few_receives,
     letters_kept_for_less_long,
-    letters_refused,
     delayed,
     another_visibility,
     closed_to_topics,

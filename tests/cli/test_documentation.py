@@ -4,6 +4,7 @@ import json
 import re
 from pathlib import Path
 
+import msgspec
 import pytest
 from prometheus_client import CollectorRegistry
 
@@ -14,6 +15,19 @@ from outboxd.core.exit_codes import ExitCode
 from outboxd.core.settings import QueueSettings
 from outboxd.ports.progress import Progress
 from outboxd.resources import project_directory
+from outboxd.supervision.status.model import (
+    Child,
+    Destination,
+    Handler,
+    Outbox,
+    OutboxHistory,
+    Problem,
+    Queue,
+    QueueHistory,
+    Status,
+    Totals,
+    Trouble,
+)
 from tests.cli.conftest import Cli
 
 DOCS = project_directory() / "docs"
@@ -87,3 +101,16 @@ def test_every_policy_is_one_that_iam_would_parse() -> None:
             statement.keys() == {"Sid", "Effect", "Action", "Resource"}
             for statement in parsed["Statement"]
         )
+
+
+def test_every_name_of_the_status_is_explained() -> None:
+    explained = set(re.findall(r"`([a-z0-9_]+)(?:\[\])?`", (DOCS / "status.md").read_text()))
+
+    def names(struct: type[msgspec.Struct]) -> set[str]:
+        return {field.name for field in msgspec.structs.fields(struct)}
+
+    for struct in (
+        *(Status, Problem, Totals, Child, Outbox, OutboxHistory, Destination),
+        *(Queue, QueueHistory, Handler, Trouble),
+    ):
+        assert names(struct) - explained == set()

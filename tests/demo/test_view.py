@@ -177,7 +177,7 @@ def test_the_picture_has_totals_and_says_what_must_not_be() -> None:
 def test_the_picture_says_where_to_look() -> None:
     text = "\n".join(drawn(None))
 
-    assert "http://127.0.0.1:65535/metrics  /healthz?verbose  /readyz" in text
+    assert "http://127.0.0.1:65535/  /metrics  /healthz?verbose  /readyz" in text
     assert "/tmp/outboxd-demo-abcdefgh/outboxd.toml" in text
     assert "/tmp/outboxd-demo-abcdefgh/outboxd.log" in text
 

@@ -91,6 +91,11 @@ SHUT = Destination(name="sqs:orders", up=False, published_per_second=0.0)
             "healthy",
             ["1 dead letter waits for a person: orders"],
         ),
+        (
+            a_status(queues=(a_queue(p95_seconds=117, visible=1867),)),
+            "healthy",
+            ["orders is late: 1 min 57 s from event to effect, 1,867 messages wait"],
+        ),
         (a_status(outbox=an_outbox(dead=2)), "healthy", ["2 events are dead in the outbox"]),
         (
             a_status(handlers=(a_handler(failed_share=0.9),)),

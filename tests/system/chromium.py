@@ -66,22 +66,31 @@ class Browser:
 
     def open(self, url: str) -> None:
         """Load a page, to its end."""
+        # By way of an empty one, so that nothing which the last page did is taken for this one's.
+        self.call("Page.navigate", url="about:blank")
+        self.until("location.href === 'about:blank' && document.readyState === 'complete'")
         self.requested.clear()
+        self.complaints.clear()
         self.call("Page.navigate", url=url)
-        self.until("document.readyState === 'complete' && location.href !== 'about:blank'")
+        self.until("location.href !== 'about:blank' && document.readyState === 'complete'")
 
     def ask(self, expression: str) -> Any:
         """The value of an expression in the page."""
         answer = self.call("Runtime.evaluate", expression=expression, returnByValue=True)
-        assert "exceptionDetails" not in answer, answer
+        assert "exceptionDetails" not in answer, (expression, answer)
         return answer["result"].get("value")
 
     def until(self, expression: str, seconds: float = 30.0) -> None:
         """Wait for a fact in the page."""
         deadline = time.monotonic() + seconds
-        while not self.ask(expression):
+        while not self._holds(expression):
             assert time.monotonic() < deadline, f"never true: {expression}"
             time.sleep(0.05)
+
+    def _holds(self, expression: str) -> bool:
+        """False also while the page that could tell is being replaced by another."""
+        guarded = f"(() => {{ try {{ return !!({expression}); }} catch {{ return false; }} }})()"
+        return bool(self.ask(guarded))
 
     def screenshot(self, path: Path) -> None:
         """The whole page as it is now."""

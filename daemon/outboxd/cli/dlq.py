@@ -16,7 +16,7 @@ def add_parser(subparsers: Any) -> None:
             "each letter is there; `redrive` sends letters back once the reason is gone; `export` "
             "writes them to a file, and `purge` deletes them. All but `show` take the same filters."
         ),
-        epilog="example: outboxd dlq list order-events --config config/shop.toml",
+        epilog="example: outboxd dlq list payment-events --config config/shop.toml",
     )
     actions = parser.add_subparsers(metavar="ACTION", required=True, parser_class=CommandParser)
     dlq_list.add_action(actions)

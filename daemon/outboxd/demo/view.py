@@ -71,7 +71,7 @@ def awaited(kills: Kills | None) -> str:
 def addresses(scene: Scene) -> list[str]:
     """Where the running daemon can be looked at."""
     return [
-        f"look at       http://{scene.supervisor.address}/metrics  /healthz?verbose  /readyz",
+        f"look at       http://{scene.supervisor.address}/  /metrics  /healthz?verbose  /readyz",
         f"configuration {scene.configuration}",
         f"log           {scene.log}",
     ]

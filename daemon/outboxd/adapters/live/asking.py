@@ -9,8 +9,6 @@ from outboxd.core.live.facts import Unanswered
 
 T = TypeVar("T")
 
-QUESTION_SECONDS = 10.0
-
 _PASSING = (
     OutageKind.UNREACHABLE,
     OutageKind.TIMEOUT,
@@ -24,7 +22,7 @@ _PASSING = (
 class Asking:
     """Asks one service, until that is away: what is left then is unanswered at once."""
 
-    def __init__(self, seconds: float = QUESTION_SECONDS) -> None:
+    def __init__(self, seconds: float) -> None:
         self._seconds = seconds
         self._away: Unanswered | None = None
         self.afterwards: Callable[[], object] = _nothing

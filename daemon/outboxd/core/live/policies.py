@@ -100,7 +100,8 @@ def _statements(policy: str | None) -> Iterator[Mapping[str, Any]]:
     except ValueError:
         return
     found = document.get("Statement", []) if isinstance(document, dict) else []
-    for statement in [found] if isinstance(found, dict) else found:
+    statements = found if isinstance(found, list) else [found]
+    for statement in statements:
         if isinstance(statement, dict):
             yield statement
 

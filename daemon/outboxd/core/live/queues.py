@@ -4,6 +4,8 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+import msgspec
+
 from outboxd.core.live.facts import Absent, Attributes, AwsFacts
 from outboxd.core.live.finding import Code, Finding
 from outboxd.core.provisioning import REDRIVE_POLICY, RETENTION, TypeConflict, WantedQueue, plan
@@ -66,7 +68,9 @@ def _missing(queue: WantedQueue, letters: set[str]) -> Finding:
 def _alone(queue: WantedQueue, attributes: Attributes) -> Iterator[Finding]:
     subject = f"queue {queue.name}"
     try:
-        (step,) = plan((queue,), {queue.name: attributes})
+        # The redrive policy is judged apart, with what it is for.
+        alone = msgspec.structs.replace(queue, dead_letter=None)
+        (step,) = plan((alone,), {queue.name: attributes})
     except TypeConflict as conflict:
         yield Finding(
             Code.QUEUE_TYPE,
@@ -77,16 +81,16 @@ def _alone(queue: WantedQueue, attributes: Attributes) -> Iterator[Finding]:
         )
         return
     for change in step.changes:
-        if change.attribute == RETENTION and int(change.new) > int(change.old or 0):
+        if change.attribute == RETENTION and int(change.new) > _number(attributes, RETENTION):
             yield Finding(
                 Code.RETENTION_SHORT,
                 subject,
-                f"it keeps messages for {_days(change.old)} days, configured are "
-                f"{_days(change.new)}",
+                f"it keeps messages for {_days(_number(attributes, RETENTION))} days, configured "
+                f"are {_days(int(change.new))}",
                 "SQS deletes what waits for longer, without a trace",
                 _PROVISION,
             )
-        elif change.attribute != REDRIVE_POLICY:
+        else:
             yield Finding(
                 Code.QUEUE_DRIFT,
                 subject,
@@ -176,7 +180,7 @@ def _redrive(
             "what SQS moves by itself ends where `outboxd dlq` does not look",
             _PROVISION,
         )
-    receives = int(policy.get("maxReceiveCount", 0))
+    receives = _whole(str(policy.get("maxReceiveCount")))
     attempts = max([queue.max_attempts, *(each.max_attempts or 0 for each in queue.handlers)])
     if receives < 4 * attempts:
         yield Finding(
@@ -209,7 +213,8 @@ def _admittance(
 ) -> Iterator[Finding]:
     allowed = _json(letter_attributes.get("RedriveAllowPolicy"))
     permission = allowed.get("redrivePermission", "allowAll")
-    sources = allowed.get("sourceQueueArns", [])
+    named = allowed.get("sourceQueueArns")
+    sources = named if isinstance(named, list) else []
     refused = permission == "denyAll" or (
         permission == "byQueue" and attributes.get("QueueArn") not in sources
     )
@@ -296,7 +301,10 @@ def _aws_managed(key: str) -> bool:
 
 
 def _number(attributes: Attributes, name: str, default: int = 0) -> int:
-    text = attributes.get(name, "")
+    return _whole(attributes.get(name, ""), default)
+
+
+def _whole(text: str, default: int = 0) -> int:
     return int(text) if text.isdecimal() else default
 
 
@@ -308,5 +316,5 @@ def _json(text: str | None) -> dict[str, Any]:
     return document if isinstance(document, dict) else {}
 
 
-def _days(seconds: int | str | None) -> str:
-    return f"{int(seconds or 0) / 86_400:.3g}"
+def _days(seconds: int) -> str:
+    return f"{seconds / 86_400:.3g}"

@@ -250,7 +250,9 @@ def _handlers(document: Document) -> str:
                 shown(document, f"{at}.recent_dead_letters", "count", hot=1),
             ]
         )
-    return _section("Handlers", _table("Handlers", heads, rows), "rates: the last minute; dead: dead letters")
+    return _section(
+        "Handlers", _table("Handlers", heads, rows), "rates: the last minute; dead: dead letters"
+    )
 
 
 def _state(document: Document, path: str, form: str) -> str:

@@ -12,6 +12,9 @@ LATE_SECONDS = 120.0
 MOST = 15
 """More would hide what matters."""
 
+SLOW_SECONDS = 60.0
+"""From an event to its effect: worth a look, though some queues may take their time."""
+
 STALE_SECONDS = 60.0
 """Queues are counted every 15 seconds, the outbox every 10."""
 
@@ -161,6 +164,10 @@ def _of_queue(queue: Queue) -> Iterator[Problem]:
     if (queue.counted_seconds_ago or 0) > STALE_SECONDS:
         text = f"{queue.name} was last counted {seconds(queue.counted_seconds_ago)} ago"
         yield Problem("warning", text)
+    if (queue.p95_seconds or 0) > SLOW_SECONDS:
+        behind = f", {count(queue.visible)} messages wait" if queue.visible else ""
+        text = f"{queue.name} is late: {seconds(queue.p95_seconds)} from event to effect{behind}"
+        yield Problem("note", text)
     if queue.dead_letters:
         what = _of(queue.dead_letters, "dead letter", "waits", "wait")
         yield Problem(

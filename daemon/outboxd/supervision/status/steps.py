@@ -23,6 +23,9 @@ PLANNED = frozenset(
 WANTED_RETRIES = frozenset({"requested", "busy"})
 """A handler that asks for another time, and an event that a copy of it has in hand: no failures."""
 
+MAX_OBSERVED = 1024
+"""Histograms of which the last minute is remembered, at some 10 kB each."""
+
 Key = tuple[str, ...]
 """What is remembered, and of what: ("handled", queue), ("handled", queue, handler)."""
 
@@ -57,6 +60,8 @@ class Steps:
             self.history.add(key, value)
             taken.add(key)
         for key, buckets in _observations(scope, now, before):
+            if key not in self._observed and len(self._observed) >= MAX_OBSERVED:
+                continue
             self._observed.setdefault(key, deque(maxlen=RECENT_STEPS)).append(buckets)
             self.history.add(("p95", *key), quantile(0.95, buckets))
             taken.add(("p95", *key))
