@@ -171,9 +171,10 @@ def test_a_signal_while_it_starts_leaves_nothing(moment: str) -> None:
     with demo() as running:
         running.until_it_says(moment)
         running.process.send_signal(signal.SIGTERM)
-        exit_code, _, _ = running.ended()
+        exit_code, _, messages = running.ended()
 
-    assert exit_code == 1
+    assert exit_code == 130
+    assert messages.endswith("outboxd demo: stopped before the shop had opened\n")
     assert running.processes() == []
 
 

