@@ -102,7 +102,7 @@ def test_an_empty_database_is_refused_with_the_command_to_run(bare_database: str
 
     assert str(refusal.value) == (
         f"the database lacks {len(NAMES)} migrations in schema 'outboxd' (first: 0001_outbox): "
-        "run `outboxd migrate up`"
+        "run `outboxd migrate`"
     )
 
 
