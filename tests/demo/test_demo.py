@@ -132,6 +132,7 @@ def test_killed_children_of_every_role_lose_and_repeat_nothing() -> None:
         "extender",
         "consumer:analytics-events/1",
         "consumer:inventory-events/1",
+        "consumer:invoice-jobs/1",
         "consumer:jobs/1",
         "consumer:notification-events/1",
         "consumer:payment-events/1",

@@ -31,6 +31,7 @@ QUEUES = (
     "shipping-events",
     "notification-events",
     "analytics-events",
+    "invoice-jobs",
     "jobs",
 )
 
