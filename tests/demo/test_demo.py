@@ -124,8 +124,8 @@ def test_a_bounded_run_loses_nothing_repeats_nothing_and_leaves_nothing(open_fol
 
 
 def test_killed_children_of_every_role_lose_and_repeat_nothing() -> None:
-    with demo("--orders", "100", "--kill-every", "1", "--exit-when-drained", "--json") as running:
-        summary = assert_all_is_well(running, orders=100)
+    with demo("--orders", "60", "--kill-every", "2", "--exit-when-drained", "--json") as running:
+        summary = assert_all_is_well(running, orders=60)
 
     assert summary["kills_by_child"].keys() == {
         "relay",
