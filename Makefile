@@ -26,8 +26,9 @@ $(STAMP): pyproject.toml constraints.txt
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV) \
 	  || { echo "no virtual environment could be made: on Debian, apt-get install python3-venv"; \
 	       rm -rf $(VENV); exit 1; }
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check \
-	  --constraint constraints.txt --editable '.[dev,demo]'
+	@echo "installing into $(VENV)" >&2
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check \
+	  --constraint constraints.txt --editable '.[dev,demo]' >&2
 	@touch $(STAMP)
 
 demo: $(STAMP) ## the shop, live, on an embedded PostgreSQL and a local SQS (ARGS="--orders 200 ...")

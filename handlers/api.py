@@ -3,21 +3,20 @@
     uvicorn --factory my_shop:app    # def app(): return create_app(dsn, webhook_secret=secret)
 
 Both functions are synchronous and take a connection, so any framework does; here they run in
-Starlette's threads.
+threads, each in a lane of its own. Who the customer is, and how often they may ask, is for what
+stands before it: docs/shop.md.
 """
 
-import logging
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from http import HTTPStatus
-from typing import Annotated, Any, TypeAlias
+from typing import Annotated, assert_never
 from uuid import UUID
 
 import msgspec
 import psycopg
 from msgspec import Meta, Struct
-from psycopg_pool import ConnectionPool
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
@@ -25,22 +24,20 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
 from handlers.events import Currency
+from handlers.lanes import Lane, Pool, own_pool, shares
 from handlers.orders import Checkout, Line, create_order
-from handlers.payments import receive_webhook
-from handlers.problems import EXCEPTION_HANDLERS, Unacceptable, problem
-
-logger = logging.getLogger(__name__)
-
-Pool: TypeAlias = ConnectionPool[psycopg.Connection[Any]]
+from handlers.payments import Receipt, store_report
+from handlers.problems import EXCEPTION_HANDLERS, Unacceptable
+from handlers.webhooks import GatewayReport, OtherReport, read_webhook
 
 MOST_BODY_BYTES = 64 * 1024
 """A checkout of 100 lines has 10 KiB; what is larger is not even read to its end."""
 
 MOST_CONNECTIONS = 10
-CONNECTION_SECONDS = 5.0
-"""How long a request waits for a connection before it is answered with 503."""
 
 IDEMPOTENCY_KEY = "Idempotency-Key"
+
+ASK_READ_ONLY = "SELECT current_setting('transaction_read_only')::boolean"
 
 
 def _now() -> datetime:
@@ -48,8 +45,8 @@ def _now() -> datetime:
 
 
 class CheckoutRequest(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The body of a checkout. Unlike an event it has no field that we do not know: whoever sends
-    a coupon expects it to count."""
+    """The body of a checkout. Unlike an event it has no field that we do not know, nor has a line:
+    whoever sends a coupon expects it to count."""
 
     customer_id: UUID
     currency: Currency
@@ -60,10 +57,10 @@ def create_app(
     database: str | Pool, *, webhook_secret: str, now: Callable[[], datetime] = _now
 ) -> Starlette:
     """The application. `database` is a DSN, for a pool of the application's own, or the pool of
-    somebody who also opens and closes it."""
+    somebody who also opens and closes it; of at least three connections, one for each lane."""
     if not webhook_secret:
         raise ValueError("webhook_secret is empty: everybody could report payments")
-    pool = _pool(database) if isinstance(database, str) else database
+    pool = own_pool(database, MOST_CONNECTIONS) if isinstance(database, str) else database
     shop = _Shop(pool, webhook_secret, now)
 
     @asynccontextmanager
@@ -86,51 +83,48 @@ def create_app(
 
 
 class _Shop:
-    """The endpoints: each reads a bounded body, and leaves the rest to a function that is given a
-    connection."""
+    """The endpoints: each reads a bounded body, refuses what can be refused without a database, and
+    leaves the rest to a function that is given a connection."""
 
     def __init__(self, pool: Pool, webhook_secret: str, now: Callable[[], datetime]) -> None:
-        self._pool = pool
+        share = shares(pool.max_size)
+        self._checkouts = Lane(pool, share.checkouts)
+        self._webhooks = Lane(pool, share.webhooks)
+        self._health = Lane(pool, share.health)
         self._webhook_secret = webhook_secret
         self._now = now
 
     async def checkout(self, request: Request) -> Response:
         checkout = _checkout_of(request.headers.get(IDEMPOTENCY_KEY), await _body(request))
-        order_id = await run_in_threadpool(self._create_order, checkout)
+        order_id = await self._checkouts.run(lambda connection: create_order(connection, checkout))
         # The same answer to a repeated request: whoever lost the first one cannot tell.
         return _json({"order_id": order_id, "total": checkout.total}, HTTPStatus.CREATED)
 
     async def payment(self, request: Request) -> Response:
         body = await _body(request)
-        receipt = await run_in_threadpool(self._receive, request, body)
-        return _json({"receipt": receipt})
+        report = read_webhook(request.headers, body, secret=self._webhook_secret, now=self._now())
+        receipt = await self._receipt(report)
+        return _json({"receipt": receipt.value})
+
+    async def _receipt(self, report: GatewayReport | OtherReport) -> Receipt:
+        match report:
+            case OtherReport():
+                return Receipt.IGNORED
+            case GatewayReport():
+                return await self._webhooks.run(lambda connection: store_report(connection, report))
+            case _:
+                assert_never(report)
 
     async def health(self, _: Request) -> Response:
-        try:
-            await run_in_threadpool(self._ask_database)
-        except psycopg.OperationalError as error:
-            logger.warning("the shop's database is away", extra={"error": str(error)})
-            return problem(HTTPStatus.SERVICE_UNAVAILABLE, "database-away")
+        await self._health.run(_check_writable)
         return PlainTextResponse("ok\n")
 
-    def _create_order(self, checkout: Checkout) -> UUID:
-        with self._pool.connection() as connection:
-            return create_order(connection, checkout)
 
-    def _receive(self, request: Request, body: bytes) -> str:
-        with self._pool.connection() as connection:
-            receipt = receive_webhook(
-                connection,
-                request.headers,
-                body,
-                secret=self._webhook_secret,
-                now=self._now(),
-            )
-        return receipt.value
-
-    def _ask_database(self) -> None:
-        with self._pool.connection() as connection:
-            connection.execute("SELECT 1")
+def _check_writable(connection: psycopg.Connection) -> None:
+    """Raises `ReadOnlySqlTransaction`, as a checkout would."""
+    ((read_only,),) = connection.execute(ASK_READ_ONLY).fetchall()
+    if read_only:
+        raise psycopg.errors.ReadOnlySqlTransaction("the database is read-only, or a standby")
 
 
 def _checkout_of(key: str | None, body: bytes) -> Checkout:
@@ -167,16 +161,3 @@ async def _body(request: Request) -> bytes:
 
 def _json(content: object, status: HTTPStatus = HTTPStatus.OK) -> Response:
     return Response(msgspec.json.encode(content), status, media_type="application/json")
-
-
-def _pool(dsn: str) -> Pool:
-    return ConnectionPool(
-        dsn,
-        connection_class=psycopg.Connection[Any],
-        kwargs={"autocommit": True, "fallback_application_name": "shop"},
-        min_size=1,
-        max_size=MOST_CONNECTIONS,
-        timeout=CONNECTION_SECONDS,
-        check=ConnectionPool.check_connection,
-        open=False,
-    )

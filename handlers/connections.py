@@ -8,6 +8,14 @@ MOST_CONNECTIONS = 4
 """Per handler and process: they are held for a statement or two, never during a call elsewhere."""
 
 WAIT_SECONDS = 5.0
+"""For a connection."""
+
+STORE_SECONDS = 8.0
+"""What a handler keeps of its time while it calls somebody: to get a connection and store what came
+of the call. A thread that is over its time takes its whole process down."""
+
+LOCK_LIMIT = "SET LOCAL lock_timeout = '2s'"
+"""First in a transaction that waits for locks, so that it ends within `STORE_SECONDS`."""
 
 ShopPool = ConnectionPool[psycopg.Connection[TupleRow]]
 

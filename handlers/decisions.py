@@ -6,7 +6,7 @@ from uuid import UUID
 
 from msgspec import Struct
 
-from handlers.refunds import ORDER_CANCELLED, PAID_BEFORE
+from handlers.refunds import ORDER_CANCELLED, PAID_BY_ANOTHER
 
 
 class Pay(Struct, frozen=True):
@@ -42,11 +42,11 @@ class Bill(Struct, frozen=True):
 
 
 class Payment(Struct, frozen=True):
-    """A payment as an order finds it; the currency is unknown while the payment is not stored."""
+    """A payment as an order finds it: what was stored of it, not what an event says."""
 
     id: UUID
     amount: int
-    currency: str | None
+    currency: str
 
 
 def judge(bill: Bill, payment: Payment) -> Verdict:
@@ -59,12 +59,15 @@ def judge(bill: Bill, payment: Payment) -> Verdict:
         return AlreadyPaid()
     if bill.status == "cancelled":
         return GiveBack(ORDER_CANCELLED)
-    if bill.status != "pending":
-        return GiveBack(PAID_BEFORE)
-    if payment.amount != bill.total or payment.currency not in (None, bill.currency):
-        currency = payment.currency or bill.currency
+    if bill.status == "paid" and bill.paid_by is None:
+        # Of before it was noted: to give this one back may be to give the order away.
+        return Mismatch("it is paid, and not known by which payment: note that in paid_by")
+    if bill.status == "paid":
+        return GiveBack(PAID_BY_ANOTHER)
+    if (payment.amount, payment.currency) != (bill.total, bill.currency):
         return Mismatch(
-            f"it costs {bill.total} {bill.currency}, and {payment.amount} {currency} was paid"
+            f"it costs {bill.total} {bill.currency}, "
+            f"and {payment.amount} {payment.currency} was paid"
         )
     return Pay()
 
@@ -73,8 +76,13 @@ class Proceed(Struct, frozen=True):
     """The order is paid by it, and nothing has followed yet."""
 
 
+class BillOnly(Struct, frozen=True):
+    """The order was paid by it and is cancelled: the money was taken, so there is an invoice, but
+    there is nothing to thank for."""
+
+
 class Settled(Struct, frozen=True):
-    """Nothing follows (any more): it was applied before, or has to be given back."""
+    """Nothing follows (any more): it was applied before, or never paid its order and goes back."""
 
 
 class Wait(Struct, frozen=True):
@@ -83,7 +91,7 @@ class Wait(Struct, frozen=True):
     explanation: str
 
 
-NextStep: TypeAlias = Proceed | Settled | Wait
+NextStep: TypeAlias = Proceed | BillOnly | Settled | Wait
 
 
 class Progress(Struct, frozen=True, kw_only=True):
@@ -102,11 +110,13 @@ class Progress(Struct, frozen=True, kw_only=True):
 
 def next_step(progress: Progress) -> NextStep:
     """Whether what follows from a payment may be started."""
-    if progress.applied_at is not None or progress.refunded:
+    if progress.applied_at is not None:
         return Settled()
-    if progress.paid_by != progress.payment_id:
-        return Wait(
-            f"order {progress.order_id} is {progress.status} and not paid by payment "
-            f"{progress.payment_id}: it costs {progress.total}, and {progress.amount} was paid"
-        )
-    return Proceed()
+    if progress.paid_by == progress.payment_id:
+        return BillOnly() if progress.status == "cancelled" else Proceed()
+    if progress.refunded:
+        return Settled()
+    return Wait(
+        f"order {progress.order_id} is {progress.status} and not paid by payment "
+        f"{progress.payment_id}: it costs {progress.total}, and {progress.amount} was paid"
+    )

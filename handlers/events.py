@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Annotated, TypeAlias
 from uuid import UUID
 
+import msgspec
 from msgspec import Meta, Struct
 
 from outboxd import NewEvent
@@ -183,7 +184,12 @@ _TYPES = {kind: name for name, kind in EVENTS.items()}
 
 
 def order_event(payload: OrderEvent) -> NewEvent:
-    """The event that carries this payload: its type by the class, its aggregate the order."""
+    """The event that carries this payload: its type by the class, its aggregate the order.
+
+    Raises msgspec.ValidationError for a payload that no reader could decode: a Struct that is
+    constructed, and not decoded, has not been held against its type.
+    """
+    msgspec.convert(msgspec.to_builtins(payload), type(payload))
     return NewEvent(
         type=_TYPES[type(payload)],
         aggregate_type=ORDER,

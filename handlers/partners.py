@@ -5,12 +5,13 @@ partner has accepted is known by the idempotency key, the same in every attempt,
 answer was lost is simply made again.
 """
 
+import asyncio
 import json
 import logging
-import time
 from collections.abc import Callable
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
+from threading import Thread
 from typing import Annotated
 from urllib.parse import quote
 
@@ -26,9 +27,6 @@ LONGEST_ANSWER_BYTES = 65_536
 
 LONGEST_WORDS = 300
 
-STEPS = 3
-"""Of a call, each with a timeout of its own in httpx: connecting, sending, waiting."""
-
 TRY_AGAIN = frozenset({408, 409, 425, 429})
 """4xx that are about the moment and not about the request. 409 is what a service says while the
 first request of an idempotency key is still being worked on."""
@@ -41,7 +39,7 @@ logging.getLogger("httpx").setLevel(logging.WARNING)
 class PartnerOptions(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Where a partner's API is; `token` goes into `Authorization: Bearer`, and into no error.
 
-    `timeout_seconds` is for each step of a call: connecting, sending, waiting for the answer.
+    `timeout_seconds` is for a whole call: from looking up the name to the end of the answer.
     """
 
     base_url: str
@@ -54,7 +52,12 @@ class PartnerAway(Exception):
 
 
 class Partner:
-    """One partner's API; may be used by several threads at a time."""
+    """One partner's API; may be used by several threads at a time.
+
+    The calls are made by an event loop in a thread of its own. Without one nothing ends a call on
+    time: a timeout of httpx is for each read or write, so a partner that sends its headers byte by
+    byte is waited for as long as it likes, and none at all is for the name server.
+    """
 
     def __init__(self, name: str, options: PartnerOptions) -> None:
         """`name` is what errors call it. Raises ValueError for a base_url that is none."""
@@ -63,25 +66,34 @@ class Partner:
         self._base = str(url).rstrip("/")
         self._token = options.token
         self._seconds = options.timeout_seconds
-        self._client = httpx.Client(
+        self._client = httpx.AsyncClient(
             headers={} if options.token is None else {"Authorization": f"Bearer {options.token}"},
+            timeout=None,  # each call has a deadline for all of it
             # A proxy of the environment is for what is outside of this machine.
             trust_env=url.host not in ("127.0.0.1", "::1", "localhost"),
         )
+        self._loop = asyncio.new_event_loop()
+        self._thread = Thread(target=self._loop.run_forever, name=f"calls {name}", daemon=True)
+        self._thread.start()
 
     def post(self, path: str, content: object, *, key: str, seconds_left: float) -> bytes:
         """The body of a success, at most 64 KiB of it.
 
-        Raises Reject when the partner will never take this, RetryLater when it has said how long
-        to wait, and PartnerAway for everything else.
+        Returns or raises within `seconds_left`: Reject when the partner will never take this,
+        RetryLater when it has said how long to wait, and PartnerAway for everything else.
         """
         if seconds_left <= 0:
-            raise PartnerAway(f"no time was left to call {self._name}")
-        # Connecting, sending and waiting have it each; all of them must end before the handler's
-        # time does, as a thread that is over it takes its whole process down.
-        step = min(self._seconds, seconds_left / STEPS)
+            raise PartnerAway(
+                f"no time was left to call {self._name}: give the handler more timeout_seconds"
+            )
+        seconds = min(self._seconds, seconds_left)
+        sent = self._send(path, content, key, seconds)
         try:
-            status, retry_after, body = self._send(path, content, key, step)
+            status, retry_after, body = asyncio.run_coroutine_threadsafe(sent, self._loop).result()
+        except TimeoutError as error:
+            raise PartnerAway(
+                f"{self._name} at {self._base} had not answered after {seconds:.1f} s"
+            ) from error
         except httpx.RequestError as error:
             what = str(error) or type(error).__name__
             raise PartnerAway(f"{self._name} at {self._base} did not answer: {what}") from error
@@ -95,27 +107,29 @@ class Partner:
 
     def close(self) -> None:
         """Close its connections; for tests, as a handler lives as long as its process."""
-        self._client.close()
+        asyncio.run_coroutine_threadsafe(self._client.aclose(), self._loop).result()
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
 
-    def _send(
-        self, path: str, content: object, key: str, step: float
+    async def _send(
+        self, path: str, content: object, key: str, seconds: float
     ) -> tuple[int, str | None, bytes]:
-        deadline = time.monotonic() + STEPS * step
-        with self._client.stream(
-            "POST",
-            f"{self._base}{path}",
-            json=content,
-            headers={"Idempotency-Key": quote(key, safe=":.-_")},  # headers are ASCII
-            timeout=step,
-        ) as response:
+        """Raises TimeoutError."""
+        async with (
+            asyncio.timeout(seconds),
+            self._client.stream(
+                "POST",
+                f"{self._base}{path}",
+                json=content,
+                headers={"Idempotency-Key": quote(key, safe=":.-_")},  # headers are ASCII
+            ) as response,
+        ):
             body = b""
-            for chunk in response.iter_bytes():
+            async for chunk in response.aiter_bytes():
                 body += chunk
                 if len(body) >= LONGEST_ANSWER_BYTES:
                     break
-                # httpx counts the time between two chunks: a trickle would last for ever.
-                if time.monotonic() > deadline:
-                    raise httpx.ReadTimeout("the answer was not complete in time")
             return response.status_code, response.headers.get("Retry-After"), body
 
 

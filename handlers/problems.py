@@ -1,16 +1,18 @@
 """What the shop's HTTP endpoints answer when they do not do what was asked (RFC 9457)."""
 
-from collections.abc import Mapping
+import logging
+from collections.abc import Awaitable, Callable, Mapping
 from http import HTTPStatus
 from typing import Any
 
 import msgspec
 import psycopg
 from starlette.exceptions import HTTPException
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
-from handlers.orders import KeyReused, UnknownOrder
+from handlers.lanes import Crowded
+from handlers.orders import KeyReused, NothingToPay, TooManyPieces, UnknownOrder
 from handlers.prices import PriceChanged, UnknownProduct
 from handlers.webhooks import (
     SignatureInvalid,
@@ -19,13 +21,32 @@ from handlers.webhooks import (
     WebhookReplayed,
 )
 
+logger = logging.getLogger(__name__)
+
 RETRY_AFTER_SECONDS = 5
 """When the database is away: outages of it are over within seconds, or take long anyway."""
+
+BUSY = (
+    Crowded,
+    psycopg.errors.LockNotAvailable,
+    psycopg.errors.QueryCanceled,
+    psycopg.errors.DeadlockDetected,
+    psycopg.errors.SerializationFailure,
+)
+"""The database is there, and somebody else has for too long what this request needs."""
+
+AWAY = (
+    psycopg.OperationalError,
+    # A server that has become a standby: an outage that is over when the new primary is found.
+    psycopg.errors.ReadOnlySqlTransaction,
+)
 
 STATUSES: Mapping[type[Exception], tuple[HTTPStatus, str]] = {
     PriceChanged: (HTTPStatus.CONFLICT, "price-changed"),
     UnknownProduct: (HTTPStatus.UNPROCESSABLE_ENTITY, "unknown-product"),
     KeyReused: (HTTPStatus.UNPROCESSABLE_ENTITY, "key-reused"),
+    TooManyPieces: (HTTPStatus.UNPROCESSABLE_ENTITY, "too-many-pieces"),
+    NothingToPay: (HTTPStatus.UNPROCESSABLE_ENTITY, "nothing-to-pay"),
     # Not 401: that has to name a scheme by which the next request can do better.
     SignatureInvalid: (HTTPStatus.FORBIDDEN, "signature-invalid"),
     WebhookExpired: (HTTPStatus.BAD_REQUEST, "webhook-expired"),
@@ -86,11 +107,26 @@ async def not_found(_: Request, error: Exception) -> Response:
     return problem(error.status_code, headers=error.headers)
 
 
+async def busy(_: Request, error: Exception) -> Response:
+    logger.warning("a request has waited too long for others", extra={"error": str(error)})
+    return _come_again("busy")
+
+
 async def database_away(_: Request, error: Exception) -> Response:
     # Its text names hosts and users: it is for the log, not for the customer.
+    logger.warning("the shop's database is away", extra={"error": str(error)})
+    return _come_again("database-away")
+
+
+def _come_again(kind: str) -> Response:
     detail = "the shop cannot store anything at the moment: send the same request again"
     headers = {"Retry-After": str(RETRY_AFTER_SECONDS)}
-    return problem(HTTPStatus.SERVICE_UNAVAILABLE, "database-away", detail, headers)
+    return problem(HTTPStatus.SERVICE_UNAVAILABLE, kind, detail, headers)
+
+
+async def gone(_: Request, error: Exception) -> Response:
+    """Whoever hangs up in the middle of a request is no mistake of ours, and reads no answer."""
+    return problem(HTTPStatus.BAD_REQUEST)
 
 
 async def broken(_: Request, error: Exception) -> Response:
@@ -98,10 +134,12 @@ async def broken(_: Request, error: Exception) -> Response:
     return problem(HTTPStatus.INTERNAL_SERVER_ERROR)
 
 
-EXCEPTION_HANDLERS = {
+EXCEPTION_HANDLERS: dict[type[Exception], Callable[[Request, Exception], Awaitable[Response]]] = {
     **dict.fromkeys(STATUSES, refused),
     Unacceptable: unacceptable,
     HTTPException: not_found,
-    psycopg.OperationalError: database_away,
+    ClientDisconnect: gone,
+    **dict.fromkeys(BUSY, busy),
+    **dict.fromkeys(AWAY, database_away),
     Exception: broken,
 }

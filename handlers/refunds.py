@@ -19,7 +19,7 @@ INSERT_REFUND = """
 FIND_REFUND = "SELECT order_id FROM shop.refunds WHERE payment_id = %s"
 
 ORDER_CANCELLED = "the order is cancelled"
-PAID_BEFORE = "the order was paid before"
+PAID_BY_ANOTHER = "the order is paid by another payment"
 
 
 class UnknownPayment(Exception):

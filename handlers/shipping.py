@@ -1,17 +1,21 @@
 """Shipping: the courier is asked to fetch what has been paid for.
 
-The pattern for every call to somebody else's system, a warehouse or a search index as well:
-look, call without a transaction, then store what came of it together with the inbox mark.
+The pattern for every call to somebody else's system, a warehouse or a search index as well: look
+and store the intent, call without a transaction, then store what came of it together with the
+inbox mark. Without the intent an order that is cancelled during the call, or after one whose answer
+was lost, would be given back and sent as well.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Annotated, assert_never
-from uuid import UUID, uuid4
+from uuid import UUID
 
 import msgspec
 import psycopg
 from msgspec import Meta, Struct
 
-from handlers.connections import shop_pool
+from handlers.connections import LOCK_LIMIT, STORE_SECONDS, shop_pool
 from handlers.effects import record_effect
 from handlers.events import (
     NotificationRequested,
@@ -20,24 +24,11 @@ from handlers.events import (
     order_event,
 )
 from handlers.partners import Partner, PartnerAway, PartnerOptions
+from handlers.shipments import Needed, NotNeeded, intend, store_answer, withdraw
 from outboxd import Context, Event, NewEvent, Reject, publish_many
 
 REQUEST_PICKUP = "shipping.request_pickup"
 """This handler's name in the configuration."""
-
-LOOK = """
-    SELECT orders.customer_id, orders.status, orders.paid_by, shipments.id IS NOT NULL
-      FROM shop.orders
-      LEFT JOIN shop.shipments ON shipments.order_id = orders.id
-     WHERE orders.id = %s
-"""
-
-INSERT_SHIPMENT = """
-    INSERT INTO shop.shipments (id, order_id, tracking_number)
-    VALUES (%(shipment_id)s, %(order_id)s, %(tracking_number)s)
-    ON CONFLICT (order_id) DO NOTHING
-    RETURNING id
-"""
 
 
 class Pickup(Struct, frozen=True):
@@ -46,28 +37,13 @@ class Pickup(Struct, frozen=True):
     tracking_number: Annotated[str, Meta(min_length=1, max_length=255)]
 
 
-class NotPaidYet(Exception):
-    """The order is not marked as paid: that comes soon, or the payment was refused."""
-
-
-class Needed(Struct, frozen=True):
-    """The parcel of an order waits to be fetched."""
-
-    customer_id: UUID
-
-
-class NotNeeded(Struct, frozen=True):
-    """Nothing is to be fetched, and why."""
-
-    reason: str
-
-
 class RequestPickup:
-    """Asks the courier to fetch a paid order.
+    """Asks the courier to fetch a paid order whose goods are sold.
 
     Registered with `inbox = "own"`: the shipment, the events that tell of it and the inbox mark
     are one transaction, after the call. A crash in between repeats the call with the same key,
-    which the courier recognises.
+    which the courier recognises. The key is the order's and not the event's: there is one parcel
+    for an order, however many payments tell of it.
     """
 
     def __init__(
@@ -86,14 +62,15 @@ class RequestPickup:
         self._pool = shop_pool(database_url, REQUEST_PICKUP)
 
     def __call__(self, event: Event[PaymentSucceeded], context: Context) -> None:
-        order_id = event.payload.order_id
-        need = self._look(event.payload)
+        with self._transaction() as connection:
+            need = intend(connection, event.payload)
+            if isinstance(need, NotNeeded):
+                context.claim(connection)
         match need:
             case NotNeeded(reason=reason):
-                self._claim(context)
                 context.logger.info("no pickup requested", extra={"reason": reason})
             case Needed(customer_id=customer_id):
-                pickup = self._request(order_id, context)
+                pickup = self._request(event.payload.order_id, context)
                 self._store(event, customer_id, pickup, context)
             case _:
                 assert_never(need)
@@ -103,29 +80,31 @@ class RequestPickup:
         self._courier.close()
         self._pool.close()
 
-    def _look(self, payment: PaymentSucceeded) -> Needed | NotNeeded:
-        with self._pool.connection() as connection:
-            row = connection.execute(LOOK, (payment.order_id,)).fetchone()
-        if row is None:
-            raise Reject(f"there is no order {payment.order_id}: nothing can be shipped")
-        return needed(payment, *row)
-
-    def _claim(self, context: Context) -> None:
-        with self._pool.connection() as connection, connection.transaction():
-            context.claim(connection)
-
     def _request(self, order_id: UUID, context: Context) -> Pickup:
-        answer = self._courier.post(
-            "/pickups",
-            {"order_id": str(order_id)},
-            key=context.idempotency_key,
-            seconds_left=context.seconds_left(),
-        )
+        try:
+            answer = self._courier.post(
+                "/pickups",
+                {"order_id": str(order_id)},
+                key=f"pickup:{order_id}",
+                seconds_left=context.seconds_left() - STORE_SECONDS,
+            )
+        except Reject as refused:
+            raise self._refused(order_id, refused) from refused
         try:
             return msgspec.json.decode(answer, type=Pickup)
         except msgspec.MsgspecError as error:
             # It may have accepted; with the same key it can say so again, and better.
             raise PartnerAway(f"the courier's answer cannot be understood: {error}") from error
+
+    def _refused(self, order_id: UUID, refused: Reject) -> Reject:
+        """The refusal, and what it leaves open: a call before it may have been accepted."""
+        with self._transaction() as connection:
+            if withdraw(connection, order_id):
+                return refused
+        return Reject(
+            f"{refused}; an earlier call was not answered, so ask the courier whether it has order "
+            f"{order_id}: redrive this if it has, else handlers.shipments.give_up_pickup"
+        )
 
     def _store(
         self,
@@ -134,43 +113,26 @@ class RequestPickup:
         pickup: Pickup,
         context: Context,
     ) -> None:
-        with self._pool.connection() as connection, connection.transaction():
+        order_id = event.payload.order_id
+        with self._transaction() as connection:
             if not context.claim(connection):
                 return
+            shipment_id = store_answer(connection, order_id, pickup.tracking_number)
+            if shipment_id is None:
+                return
             shipment = ShipmentRequested(
-                order_id=event.payload.order_id,
-                shipment_id=uuid4(),
+                order_id=order_id,
+                shipment_id=shipment_id,
                 tracking_number=pickup.tracking_number,
             )
-            if _insert(connection, shipment):
-                publish_many(connection, _told(shipment, customer_id))
-                record_effect(connection, event.id, REQUEST_PICKUP)
+            publish_many(connection, _told(shipment, customer_id))
+            record_effect(connection, event.id, REQUEST_PICKUP)
 
-
-def needed(
-    payment: PaymentSucceeded, customer_id: UUID, status: str, paid_by: UUID | None, shipped: bool
-) -> Needed | NotNeeded:
-    """Whether an order in this state is to be fetched for this payment. Raises NotPaidYet."""
-    order_id = payment.order_id
-    if shipped:
-        return NotNeeded(f"order {order_id} has its shipment already")
-    if status == "cancelled":
-        return NotNeeded(f"order {order_id} is cancelled")
-    if status != "paid":
-        # A payment alone is not enough: its amount may be wrong, which payment.mark_paid finds out.
-        raise NotPaidYet(
-            f"order {order_id} is {status}: its payment has not been applied yet, or was refused"
-        )
-    if paid_by not in (None, payment.payment_id):
-        # Each event has a key of its own: the courier would take the second one for a new parcel.
-        return NotNeeded(f"order {order_id} is paid by another payment, {paid_by}")
-    return Needed(customer_id)
-
-
-def _insert(connection: psycopg.Connection, shipment: ShipmentRequested) -> bool:
-    """Whether the shipment is the order's first."""
-    parameters = msgspec.structs.asdict(shipment)
-    return connection.execute(INSERT_SHIPMENT, parameters).fetchone() is not None
+    @contextmanager
+    def _transaction(self) -> Iterator[psycopg.Connection]:
+        with self._pool.connection() as connection, connection.transaction():
+            connection.execute(LOCK_LIMIT)
+            yield connection
 
 
 def _told(shipment: ShipmentRequested, customer_id: UUID) -> list[NewEvent]:

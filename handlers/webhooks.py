@@ -7,9 +7,10 @@ both, so one good signature is enough.
 
 import hashlib
 import hmac
+import logging
 import re
 from collections.abc import Mapping
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Annotated, Literal, NamedTuple
 from uuid import UUID
 
@@ -18,10 +19,15 @@ from msgspec import Meta, Struct
 
 from handlers.events import VISIBLE, Currency, Paid, TransactionId
 
+logger = logging.getLogger(__name__)
+
 SIGNATURE_HEADER = "Gateway-Signature"
 
 WINDOW_SECONDS = 300.0
 """How old a webhook may be: what somebody has recorded cannot be sent again later than that."""
+
+PAYMENT_SUCCEEDED = "payment.succeeded"
+"""The one type of report that the shop has a use for."""
 
 EARLIEST = datetime(2000, 1, 1, tzinfo=UTC)
 """No shop of today was paid before."""
@@ -43,7 +49,7 @@ class WebhookExpired(WebhookRefused):
 
 
 class WebhookMalformed(WebhookRefused):
-    """The gateway has signed something that is no report of a payment: it would not change."""
+    """The gateway has signed something that is no report of its: it would not change."""
 
 
 class WebhookReplayed(WebhookRefused):
@@ -70,6 +76,13 @@ class GatewayReport(GatewayPayment, frozen=True, kw_only=True):
     event_id: Annotated[str, Meta(pattern=VISIBLE, max_length=255)]
 
 
+class OtherReport(Struct, frozen=True):
+    """What the gateway tells besides, of a payment that failed for one. It is an answer that is
+    due, and not a refusal: gateways give up endpoints that refuse their reports."""
+
+    type: Annotated[str, Meta(pattern=VISIBLE, max_length=255)]
+
+
 class Signature(NamedTuple):
     """The header in parts; `time` as it was signed, to the digit."""
 
@@ -77,14 +90,36 @@ class Signature(NamedTuple):
     values: tuple[str, ...]
 
 
-def read_report(body: bytes, *, latest: datetime) -> GatewayReport:
+def read_webhook(
+    headers: Mapping[str, str],
+    body: bytes,
+    *,
+    secret: str,
+    now: datetime,
+    window: float = WINDOW_SECONDS,
+) -> GatewayReport | OtherReport:
+    """What the gateway says, once it is known that the gateway says it: needs no database, so that
+    whoever forges a webhook costs nobody a connection.
+
+    Raises `SignatureInvalid`, `WebhookExpired` and `WebhookMalformed`.
+    """
+    verify(headers, body, secret=secret, now=now, window=window)
+    report = read_report(body, latest=now + timedelta(seconds=window))
+    if isinstance(report, OtherReport):
+        logger.info("a report of the gateway is ignored", extra={"report_type": report.type})
+    return report
+
+
+def read_report(body: bytes, *, latest: datetime) -> GatewayReport | OtherReport:
     """What a verified body says; nobody has paid later than `latest`. Raises `WebhookMalformed`."""
     try:
+        # By its type first: what the other reports have besides is not for us to judge.
+        other = msgspec.json.decode(body, type=OtherReport)
+        if other.type != PAYMENT_SUCCEEDED:
+            return other
         report = msgspec.json.decode(body, type=GatewayReport)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise WebhookMalformed(
-            f"the body is no payment.succeeded of the gateway: {error}"
-        ) from error
+        raise WebhookMalformed(f"the body is no report of the gateway: {error}") from error
     if not EARLIEST <= report.paid_at <= latest:
         # Sales are counted by this day, and invoices are filed under it.
         raise WebhookMalformed(f"the payment was made at an impossible time, {report.paid_at}")

@@ -21,7 +21,7 @@ LONGEST_SELLER: Final = 36
 
 def render(invoice: Invoice, seller: Seller) -> bytes:
     """The PDF. Neither the clock nor chance has a part in it, so a second one is the same, as long
-    as the catalogue's names, the seller and the version of reportlab are."""
+    as the seller and the version of reportlab are."""
     with DRAWING:
         # Twice, because the first page already says how many there are.
         pages = _build(invoice, seller, pages=0, file=BytesIO())

@@ -25,7 +25,7 @@ class GenerateInvoice:
     `timeout_seconds` than the default.
 
     An order that was paid and is cancelled by now has its invoice all the same, for the payment
-    that was taken.
+    that was taken; `payment.process` asks for it whichever of the two came first.
     """
 
     def __init__(

@@ -18,14 +18,14 @@ FIND = """
      WHERE orders.id = %s
 """
 
-# The prices are those of the order. An article that has left the catalogue is called by its SKU.
+# Names and prices are those of the order, so that an invoice stays what it was. A line without a
+# name comes from a checkout of before names were stored: its article is called by its SKU, which
+# does not change.
 FIND_ITEMS = """
-    SELECT coalesce(products.name, order_items.sku) AS name, order_items.sku,
-           order_items.quantity, order_items.unit_price_minor AS unit_price
+    SELECT coalesce(name, sku) AS name, sku, quantity, unit_price_minor AS unit_price
       FROM shop.order_items
-      LEFT JOIN shop.products ON products.sku = order_items.sku
-     WHERE order_items.order_id = %s
-     ORDER BY order_items.line
+     WHERE order_id = %s
+     ORDER BY line
 """
 
 

@@ -2,6 +2,7 @@
 
 from uuid import UUID
 
+from handlers.connections import STORE_SECONDS
 from handlers.notifications.channels import Channel, Notification
 from handlers.notifications.orders import Order, Orders
 from handlers.notifications.templates import check_template, render
@@ -12,7 +13,8 @@ class Delivery:
     """Tells the customer of an order once for each channel and template.
 
     The mark comes after the sending: a crash in between repeats the message under the same key,
-    and a mark before it would lose the message. No transaction is open while it is sent.
+    and a mark before it would lose the message. The key is that of the order and the kind, so
+    whatever is sent twice is recognised. No transaction is open while it is sent.
     """
 
     def __init__(self, database_url: str) -> None:
@@ -40,10 +42,11 @@ class Delivery:
         if order.told:
             context.logger.info("customer told before", extra=facts)
             return
+        # Not the event's key: two events may ask for the same at once, and neither sees a mark.
         notification = Notification(
-            order, template, render(template, order), context.idempotency_key
+            order, template, render(template, order), key=f"{kind}:{order_id}"
         )
-        channel.send(notification, context.seconds_left())
+        channel.send(notification, context.seconds_left() - STORE_SECONDS)
         self._orders.mark(order_id, kind)
 
     def close(self) -> None:

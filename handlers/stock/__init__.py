@@ -4,6 +4,16 @@ The three events come in any order and any number of times; `standings` decides 
 """
 
 from handlers.stock.handling import COMMIT, RELEASE, RESERVE, commit, release, reserve
+from handlers.stock.setting_aside import reconsider
 from handlers.stock.warehouse import restock
 
-__all__ = ["COMMIT", "RELEASE", "RESERVE", "commit", "release", "reserve", "restock"]
+__all__ = [
+    "COMMIT",
+    "RELEASE",
+    "RESERVE",
+    "commit",
+    "reconsider",
+    "release",
+    "reserve",
+    "restock",
+]

@@ -11,19 +11,12 @@ from handlers.events import (
     OrderCreated,
     PaymentSucceeded,
     StockRejected,
-    StockReserved,
     order_event,
 )
-from handlers.stock.shelves import (
-    add_reservations,
-    carry_out,
-    lock_available,
-    lock_standing,
-    wanted_by,
-)
+from handlers.stock.setting_aside import set_aside
+from handlers.stock.shelves import carry_out, lock_standing
 from handlers.stock.standings import (
     REJECT,
-    SET_ASIDE,
     Choose,
     Keep,
     Move,
@@ -32,7 +25,6 @@ from handlers.stock.standings import (
     on_cancelled,
     on_created,
     on_paid,
-    shortage,
 )
 from handlers.waiting import later
 from outboxd import Context, Event, publish
@@ -47,8 +39,9 @@ def reserve(event: Event[OrderCreated], tx: psycopg.Connection) -> None:
     """Set aside all that the order has, and publish `stock.reserved` for each article; or nothing,
     and publish one `stock.rejected` for the first of which there is too little.
 
-    Nothing else follows from a rejection here. Whoever listens to it, a person or a handler, waits
-    for goods or cancels the order with `handlers.orders.cancel_order`.
+    Nothing else follows from a rejection here, and nothing of this shop listens to it: it goes to
+    the bus, for the system of whoever buys goods, or talks to customers. There somebody cancels the
+    order with `handlers.orders.cancel_order`, or brings in goods and calls `reconsider`.
     """
     order_id = event.payload.order_id
     match on_created(lock_standing(tx, order_id)):
@@ -79,8 +72,8 @@ def commit(event: Event[PaymentSucceeded], tx: psycopg.Connection, context: Cont
     """Take what was set aside off the shelf: it is sold. Until it is set aside, wait.
 
     A payment for an order that was rejected is done here, with a warning: the shop owes goods that
-    it does not have. Whoever acts on the `stock.rejected` cancels the order, and the cancellation
-    gives the money back, also when it comes before the payment.
+    it does not have, and `shipping.request_pickup` dead-letters it. Whoever acts on that cancels
+    the order, which gives the money back, or brings in goods and calls `reconsider`.
 
     Whether the payment fits its order is for `payment.mark_paid` to say. If it does not, the pieces
     are kept for the customer all the same until somebody cancels.
@@ -104,19 +97,11 @@ def commit(event: Event[PaymentSucceeded], tx: psycopg.Connection, context: Cont
 
 
 def _set_aside_or_reject(tx: psycopg.Connection, order_id: UUID) -> None:
-    wanted = wanted_by(tx, order_id)
-    short = shortage(wanted, lock_available(tx, wanted))
-    if short is not None:
-        carry_out(tx, order_id, REJECT)
-        rejected = StockRejected(
-            order_id=order_id, sku=short.sku, wanted=short.wanted, available=short.available
-        )
-        publish(tx, order_event(rejected))
+    short = set_aside(tx, order_id)
+    if short is None:
         return
-    reservations = add_reservations(tx, order_id, wanted)
-    carry_out(tx, order_id, SET_ASIDE)
-    for reservation_id, sku, quantity in reservations:
-        reserved = StockReserved(
-            order_id=order_id, reservation_id=reservation_id, sku=sku, quantity=quantity
-        )
-        publish(tx, order_event(reserved))
+    carry_out(tx, order_id, REJECT)
+    rejected = StockRejected(
+        order_id=order_id, sku=short.sku, wanted=short.wanted, available=short.available
+    )
+    publish(tx, order_event(rejected))

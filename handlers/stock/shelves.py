@@ -63,6 +63,12 @@ def lock_standing(tx: psycopg.Connection, order_id: UUID) -> Standing:
     return Standing(state)
 
 
+def lock_known_standing(tx: psycopg.Connection, order_id: UUID) -> Standing | None:
+    """The same of an order that an event has told of; None of another."""
+    row = tx.execute(LOCK_STANDING, (order_id,)).fetchone()
+    return None if row is None else Standing(row[0])
+
+
 def wanted_by(tx: psycopg.Connection, order_id: UUID) -> dict[str, int]:
     """How many of which article the order has, all of its lines together."""
     return dict(tx.execute(FIND_WANTED, (order_id,)).fetchall())

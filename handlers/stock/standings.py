@@ -15,7 +15,8 @@ class Standing(Enum):
     """Nothing is known of it yet."""
 
     REJECTED = "rejected"
-    """There was too little when it came; it stays so, whatever the warehouse gets later."""
+    """There was too little when it came; whatever the warehouse gets later, it stays so until
+    somebody asks to reconsider."""
 
     RESERVED = "reserved"
     SOLD = "sold"

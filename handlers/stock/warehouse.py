@@ -15,7 +15,8 @@ ADD_PIECES = """
 
 
 def restock(connection: psycopg.Connection, sku: str, quantity: int) -> None:
-    """So many more of an article are on the shelf. Orders that were rejected stay so.
+    """So many more of an article are on the shelf. Orders that were rejected stay so until somebody
+    calls `reconsider` for those that shall have them.
 
     Whoever brings in several in one transaction does so by sku, the order in which everybody locks.
     Raises `UnknownProduct`, and ValueError unless the quantity is above 0.

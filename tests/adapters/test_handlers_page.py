@@ -9,6 +9,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+import httpx
 import psycopg
 import pytest
 from django.db import connections
@@ -28,6 +29,7 @@ TABLES = """
     CREATE TABLE accounts (customer text PRIMARY KEY, points int);
     INSERT INTO accounts VALUES ('ada', 0);
     CREATE TABLE views (event_id uuid, order_id int);
+    CREATE TABLE labels (order_id int, label text);
     CREATE TABLE invoices (id serial PRIMARY KEY, order_id int, total int)
 """
 
@@ -109,6 +111,28 @@ def test_a_class_is_given_its_options(page: str) -> None:
     send_mail, event = import_module("mails").SendMail, paid(customer="grace")
     assert isinstance(run(send_mail, event, options=options, inbox="after"), Retry)
     assert run(send_mail, event, options=options, attempt=2, inbox="after") == Done()
+
+
+@pytest.mark.parametrize(
+    ("status", "outcome"), [(201, Done), (503, Retry), (429, Retry), (422, DeadLetter)]
+)
+def test_a_label_is_ordered_under_a_key_and_stored_with_the_mark(
+    page: str, status: int, outcome: type
+) -> None:
+    requests: list[httpx.Request] = []
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        requests.append(request)
+        return httpx.Response(status, json={"number": "L1"})
+
+    label = import_module("labels").OrderLabel("https://labels.example", page)
+    label.client = httpx.Client(base_url="https://x", transport=httpx.MockTransport(answer))
+
+    ended = run(label, paid(order_id=17), inbox="own")
+
+    assert isinstance(ended, outcome)
+    assert requests[0].headers["Idempotency-Key"] != ""
+    assert rows(page, "SELECT * FROM labels") == ([(17, "L1")] if outcome is Done else [])
 
 
 def test_views_are_counted_by_the_batch(page: str) -> None:

@@ -102,7 +102,7 @@ def test_an_empty_database_is_refused_with_the_command_to_run(bare_database: str
 
     assert str(refusal.value) == (
         f"the database lacks {len(NAMES)} migrations in schema 'outboxd' (first: 0001_outbox): "
-        "run `outboxd migrate up`"
+        "run `outboxd migrate`"
     )
 
 
@@ -341,7 +341,7 @@ def test_ordered_publishing_locks_its_aggregate_until_commit(database: str) -> N
 def test_an_order_is_made_once_for_a_checkout(shop_database: str) -> None:
     order = (
         "INSERT INTO shop.orders (id, customer_id, currency, total_minor, idempotency_key) "
-        "VALUES (gen_random_uuid(), gen_random_uuid(), 'EUR', 1999, 'checkout-1')"
+        "VALUES (gen_random_uuid(), '8d7bb1a6-2c0e-4b4f-9f3a-1f0f0c9f5a11', 'EUR', 1999, 'key-1')"
     )
     query(shop_database, order)
 

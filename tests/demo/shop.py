@@ -7,9 +7,11 @@ import httpx
 import psycopg
 
 from handlers.api import create_app
+from outboxd.demo.database import PLENTY
 from outboxd.demo.flows import Elsewhere
 from outboxd.demo.mail import Mail
 from outboxd.demo.partners.book import Counts, Service
+from outboxd.demo.s3_and_ses import Documents
 from outboxd.demo.shopper import Purchase
 from tests.shop.serving import served
 
@@ -21,6 +23,10 @@ def open_shop(dsn: str) -> Iterator[httpx.Client]:
     """A client of the shop."""
     with served(create_app(dsn, webhook_secret=SECRET)) as client:
         yield client
+
+
+def fill_shelves(shop: psycopg.Connection) -> None:
+    shop.execute("UPDATE shop.stock SET on_hand = %s", (PLENTY,))
 
 
 def buy(dsn: str, numbers: range) -> None:
@@ -35,14 +41,15 @@ def elsewhere(
     told: frozenset[str] = frozenset(),
     payment_mail: Mail | None = None,
     courier: Counts | None = None,
+    documents: Documents | None = None,
 ) -> Elsewhere:
     """Everybody has done their part for the orders `told`; and something else besides."""
     mail = Mail(orders=told, sent=len(told), message_ids=len(told))
-    calls = Counts(requests=len(told), accepted=len(told))
+    calls = Counts(requests=len(told), accepted=len(told), orders=len(told))
     return Elsewhere(
         payment_mail=payment_mail or mail,
         confirmation_mail=mail,
-        documents=len(told),
+        documents=documents or Documents(stored=len(told), orders=len(told)),
         partners={
             Service.COURIER: courier or calls,
             Service.WHATSAPP: calls,
@@ -61,6 +68,10 @@ def work_off(shop: psycopg.Connection) -> frozenset[str]:
     shop.execute(
         "INSERT INTO shop.reservations (id, order_id, sku, quantity, state)"
         " SELECT gen_random_uuid(), order_id, sku, quantity, 'sold' FROM shop.order_items"
+    )
+    shop.execute(
+        "UPDATE shop.stock SET on_hand = on_hand"
+        " - (SELECT coalesce(sum(quantity), 0) FROM shop.order_items WHERE sku = stock.sku)"
     )
     shop.execute(
         "INSERT INTO shop.shipments (id, order_id, tracking_number)"

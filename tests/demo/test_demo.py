@@ -124,14 +124,15 @@ def test_a_bounded_run_loses_nothing_repeats_nothing_and_leaves_nothing(open_fol
 
 
 def test_killed_children_of_every_role_lose_and_repeat_nothing() -> None:
-    with demo("--orders", "100", "--kill-every", "1", "--exit-when-drained", "--json") as running:
-        summary = assert_all_is_well(running, orders=100)
+    with demo("--orders", "60", "--kill-every", "2", "--exit-when-drained", "--json") as running:
+        summary = assert_all_is_well(running, orders=60)
 
     assert summary["kills_by_child"].keys() == {
         "relay",
         "extender",
         "consumer:analytics-events/1",
         "consumer:inventory-events/1",
+        "consumer:invoice-jobs/1",
         "consumer:jobs/1",
         "consumer:notification-events/1",
         "consumer:payment-events/1",
@@ -171,9 +172,10 @@ def test_a_signal_while_it_starts_leaves_nothing(moment: str) -> None:
     with demo() as running:
         running.until_it_says(moment)
         running.process.send_signal(signal.SIGTERM)
-        exit_code, _, _ = running.ended()
+        exit_code, _, messages = running.ended()
 
-    assert exit_code == 1
+    assert exit_code == 130
+    assert messages.endswith("outboxd demo: stopped before the shop had opened\n")
     assert running.processes() == []
 
 

@@ -8,7 +8,8 @@ import pytest
 from outboxd.demo.flows import Flow, count_flows
 from outboxd.demo.mail import Mail
 from outboxd.demo.partners.book import Counts
-from tests.demo.shop import buy, elsewhere, work_off
+from outboxd.demo.s3_and_ses import Documents
+from tests.demo.shop import buy, elsewhere, fill_shelves, work_off
 
 ORDERS = 3
 
@@ -18,6 +19,7 @@ def shop(shop_database: str) -> Iterator[psycopg.Connection]:
     """Three purchases, none of which anything has become of yet."""
     buy(shop_database, range(1, ORDERS + 1))
     with psycopg.connect(shop_database, autocommit=True) as connection:
+        fill_shelves(connection)
         yield connection
 
 
@@ -36,7 +38,7 @@ def test_before_anything_has_happened_everything_is_missing(shop: psycopg.Connec
 
     flows = count_flows(shop, elsewhere())
 
-    assert (flows.orders, flows.lines) == (ORDERS, lines)
+    assert flows.orders == ORDERS
     assert flows.by_name == {
         "orders_paid": Flow(ORDERS, 0),
         "payments_processed": Flow(ORDERS, 0),
@@ -52,14 +54,15 @@ def test_before_anything_has_happened_everything_is_missing(shop: psycopg.Connec
     }
     assert flows.effects_missing == flows.effects_expected == 9 * ORDERS + 2 * lines
     assert flows.analytics_total == Flow(total_of(shop), 0)
-    assert flows.events_expected == 8 * ORDERS + lines
-    assert flows.duplicated == 0
+    assert sum(flows.events_expected.values()) == 8 * ORDERS + lines
+    assert flows.events_expected["stock.reserved"] == lines
+    assert (flows.duplicated, flows.wrong_shelves, flows.refunds) == (0, 0, 0)
 
 
 def test_when_all_is_done_nothing_is_missing(shop: psycopg.Connection) -> None:
     flows = count_flows(shop, elsewhere(told=work_off(shop)))
 
-    assert (flows.effects_missing, flows.duplicated) == (0, 0)
+    assert (flows.effects_missing, flows.duplicated, flows.wrong_shelves) == (0, 0, 0)
     assert flows.analytics_total == Flow(total_of(shop), total_of(shop))
 
 
@@ -139,11 +142,51 @@ def test_a_second_email_under_another_message_id_is_a_duplicate(shop: psycopg.Co
     assert count_flows(shop, elsewhere(told=told, payment_mail=mail)).duplicated == 1
 
 
-def test_a_second_parcel_for_an_order_is_a_duplicate(shop: psycopg.Connection) -> None:
+def test_one_orders_second_parcel_does_not_stand_for_anothers_first(
+    shop: psycopg.Connection,
+) -> None:
     told = work_off(shop)
-    courier = Counts(accepted=ORDERS + 1, repeated=4)
+    courier = Counts(accepted=ORDERS, orders=ORDERS - 1, repeated=4)
 
     flows = count_flows(shop, elsewhere(told=told, courier=courier))
 
-    assert flows.by_name["shipments_requested"] == Flow(ORDERS, ORDERS, repeated=4)
+    assert flows.by_name["shipments_requested"] == Flow(ORDERS, ORDERS - 1, repeated=4)
     assert flows.duplicated == 1
+
+
+def test_a_parcel_that_the_courier_does_not_know_of_is_missing(shop: psycopg.Connection) -> None:
+    told = work_off(shop)
+
+    flows = count_flows(shop, elsewhere(told=told, courier=Counts()))
+
+    assert flows.by_name["shipments_requested"].missing == ORDERS
+
+
+def test_two_invoices_of_one_order_are_one_too_many(shop: psycopg.Connection) -> None:
+    told = work_off(shop)
+    documents = Documents(stored=ORDERS, orders=ORDERS - 1)
+
+    flows = count_flows(shop, elsewhere(told=told, documents=documents))
+
+    assert flows.by_name["invoices_stored"].missing == 1
+    assert flows.duplicated == 1
+
+
+@pytest.mark.parametrize("column", ["on_hand", "reserved"])
+def test_a_shelf_that_was_touched_once_too_often_is_wrong(
+    shop: psycopg.Connection, column: str
+) -> None:
+    told = work_off(shop)
+    shop.execute(f"UPDATE shop.stock SET {column} = {column} + 1 WHERE sku = 'serum-30'".encode())
+
+    assert count_flows(shop, elsewhere(told=told)).wrong_shelves == 1
+
+
+def test_a_refund_is_told_as_nobody_is_owed_one(shop: psycopg.Connection) -> None:
+    told = work_off(shop)
+    shop.execute(
+        "INSERT INTO shop.refunds (payment_id, order_id, amount_minor, currency, reason)"
+        " SELECT id, order_id, amount_minor, currency, 'by mistake' FROM shop.payments LIMIT 1"
+    )
+
+    assert count_flows(shop, elsewhere(told=told)).refunds == 1

@@ -11,7 +11,7 @@ import pytest
 from handlers.notifications.ses import SesTransport
 from handlers.notifications.transports import Ses
 from outboxd.demo.mail import MailReader
-from outboxd.demo.s3_and_ses import BUCKET, SENDER, S3AndSes, s3_and_ses
+from outboxd.demo.s3_and_ses import BUCKET, SENDER, Documents, S3AndSes, s3_and_ses
 
 
 def a_message(order_id: str, message_id: str) -> EmailMessage:
@@ -70,7 +70,7 @@ def test_what_was_sent_by_ses_and_stored_in_s3_is_counted(served: S3AndSes) -> N
         message = a_message(order_id, f"<{order_id}@shop.example>")
         transport.send(message, sender=SENDER, seconds_left=10)
     s3 = boto3.client("s3", endpoint_url=served.endpoint, region_name="us-east-1")
-    for key in ("invoices/1.pdf", "invoices/1.pdf", "invoices/2.pdf"):
+    for key in ("invoices/1.pdf", "invoices/1.pdf", "invoices/2.pdf", "invoices/2026/2.pdf"):
         s3.put_object(Bucket=BUCKET, Key=key, Body=b"%PDF")
     s3.close()
 
@@ -78,4 +78,4 @@ def test_what_was_sent_by_ses_and_stored_in_s3_is_counted(served: S3AndSes) -> N
 
     assert (mail.orders, mail.sent, mail.repeated) == (frozenset({"1", "2"}), 3, 1)
     assert served.mail() == mail
-    assert served.documents() == 2
+    assert served.documents() == Documents(stored=3, orders=2)

@@ -209,7 +209,8 @@ def assert_exactly_the_poison(letters: dict[str, list[Any]], poison: Poison) -> 
         "payment-events": POISON,
         "shipping-events": POISON,
         "notification-events": POISON,
-        "jobs": 2 * POISON,
+        "jobs": POISON,
+        "invoice-jobs": POISON,
     }
     for order_id in poison.mismatched:
         named = str(order_id)
@@ -222,7 +223,7 @@ def assert_exactly_the_poison(letters: dict[str, list[Any]], poison: Poison) -> 
         (kept,) = [each for each in errors["shipping-events"] if named in each[1]]
         assert "its payment has not been applied yet, or was refused" in kept[1]
     for order_id in poison.missing:
-        (orphan,) = [each for each in errors["jobs"] if str(order_id) in each[1]]
+        (orphan,) = [each for each in errors["invoice-jobs"] if str(order_id) in each[1]]
         assert orphan[0] == "rejected"
         assert f"there is no order {order_id}" in orphan[1]
     for reason, error in errors["notification-events"]:

@@ -31,6 +31,7 @@ QUEUES = (
     "shipping-events",
     "notification-events",
     "analytics-events",
+    "invoice-jobs",
     "jobs",
 )
 
@@ -41,14 +42,15 @@ NOW = Observation(
     counting_seconds=0.0,
     count=Count(
         orders=10,
-        events_expected=20,
         events_committed=20,
         events_published=18,
+        events_missing=0,
+        events_unexpected=0,
         effects_expected=30,
         effects_missing=4,
         effects_duplicated=0,
-        emails_repeated=0,
-        calls_repeated=1_000,
+        wrong_shelves=0,
+        refunds=0,
         dead_letters=7,
         outbox_backlog=2,
         messages_left=6,

@@ -30,15 +30,23 @@ class Closable(Protocol):
 
 
 def an_order(
-    shop: psycopg.Connection, status: str = "paid", currency: str = "SGD", total: int = 5350
+    shop: psycopg.Connection,
+    status: str = "paid",
+    currency: str = "SGD",
+    total: int = 5350,
+    stock: str | None = "sold",
 ) -> UUID:
-    """An order of CUSTOMER in this state, as the checkout and the payment leave it."""
+    """An order of CUSTOMER in this state, as the checkout, the payment and the stock leave it."""
     order_id = uuid4()
     shop.execute(
         "INSERT INTO shop.orders (id, customer_id, status, currency, total_minor, idempotency_key,"
         " paid_at) VALUES (%s, %s, %s, %s, %s, %s, %s)",
         (order_id, CUSTOMER, status, currency, total, str(order_id), datetime.now(UTC)),
     )
+    if stock is not None:
+        shop.execute(
+            "INSERT INTO shop.order_stock (order_id, state) VALUES (%s, %s)", (order_id, stock)
+        )
     return order_id
 
 

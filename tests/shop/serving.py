@@ -7,13 +7,13 @@ from typing import Any
 
 import httpx
 import uvicorn
-from starlette.applications import Starlette
+from starlette.types import ASGIApp
 
 
 class Server(uvicorn.Server):
     """Tells when it listens."""
 
-    def __init__(self, app: Starlette) -> None:
+    def __init__(self, app: ASGIApp) -> None:
         config = uvicorn.Config(app, port=0, log_config=None, ws="none", lifespan="on")
         super().__init__(config)
         self.listening = threading.Event()
@@ -29,7 +29,7 @@ class Server(uvicorn.Server):
 
 
 @contextmanager
-def served(app: Starlette) -> Iterator[httpx.Client]:
+def served(app: ASGIApp) -> Iterator[httpx.Client]:
     """A client of the application while the block lasts."""
     server = Server(app)
     thread = threading.Thread(target=server.run)

@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncIterator
 from datetime import UTC, date, datetime, timedelta, timezone
-from uuid import UUID, uuid4
+from uuid import UUID
 
 import anyio
 import msgspec
@@ -13,22 +13,22 @@ from anyio import to_thread
 from handlers.analytics import count_sales
 from handlers.events import PaymentSucceeded
 from handlers.orders import create_order
-from outboxd import DeadLetter, Done, Event
+from outboxd import Done, Event, Retry
 from outboxd.adapters.handlers import Runner
 from outboxd.adapters.postgres.consumer_database import consumer_database
 from outboxd.core.settings import DatabaseSettings
 from outboxd.ports.handling import BatchDone
 from outboxd.testing import run_async
 from tests.adapters.handling_scene import a_call, loaded
-from tests.shop.customers import a_checkout, an_event, until_somebody_waits_for_a_lock
+from tests.shop.customers import (
+    a_checkout,
+    a_reported_payment,
+    a_success,
+    until_somebody_waits_for_a_lock,
+)
 
 NEW_YEAR_IN_SINGAPORE = datetime(2026, 1, 1, 0, 30, tzinfo=timezone(timedelta(hours=8)))
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
-
-INSERT_ORDER_IN_YEN = """
-    INSERT INTO shop.orders (id, customer_id, currency, total_minor, idempotency_key)
-    VALUES (%s, %s, 'JPY', 500, 'yen')
-"""
 
 LOCK_DAYS = """
     SELECT FROM shop.daily_sales WHERE day BETWEEN %(first)s AND %(last)s FOR UPDATE NOWAIT
@@ -41,15 +41,18 @@ async def tx(shop_database: str) -> AsyncIterator[psycopg.AsyncConnection]:
         yield connection
 
 
-def a_sale(order_id: UUID, amount: int, paid_at: datetime = NOON) -> Event[PaymentSucceeded]:
-    payload = PaymentSucceeded(
-        order_id=order_id,
-        payment_id=uuid4(),
-        transaction_id="tx-1",
-        paid_amount=amount,
-        paid_at=paid_at,
+def a_sale(
+    shop: psycopg.Connection,
+    order_id: UUID,
+    amount: int,
+    paid_at: datetime = NOON,
+    currency: str = "SGD",
+) -> Event[PaymentSucceeded]:
+    """As the gateway has reported it."""
+    sale, _ = a_reported_payment(
+        shop, order_id, amount=amount, currency=currency, paid_at=paid_at.isoformat()
     )
-    return an_event(payload)
+    return sale
 
 
 @pytest.fixture
@@ -83,13 +86,13 @@ async def counted(tx: psycopg.AsyncConnection) -> list[tuple[UUID, str]]:
 async def test_payments_are_counted_by_the_day_in_utc_and_by_currency(
     shop: psycopg.Connection, tx: psycopg.AsyncConnection
 ) -> None:
-    in_dollars, in_yen = create_order(shop, a_checkout()), uuid4()
-    shop.execute(INSERT_ORDER_IN_YEN, (in_yen, uuid4()))
+    """The payment's currency, also when it is not the order's: that is what the shop received."""
+    order_id = create_order(shop, a_checkout())
     batch = [
-        a_sale(in_dollars, 1000, NEW_YEAR_IN_SINGAPORE),
-        a_sale(in_dollars, 500, datetime(2025, 12, 31, 23, 59, 59, 999999, tzinfo=UTC)),
-        a_sale(in_yen, 500, datetime(2026, 1, 1, tzinfo=UTC)),
-        a_sale(in_dollars, 70, datetime(2026, 1, 1, tzinfo=UTC)),
+        a_sale(shop, order_id, 1000, NEW_YEAR_IN_SINGAPORE),
+        a_sale(shop, order_id, 500, datetime(2025, 12, 31, 23, 59, 59, 999999, tzinfo=UTC)),
+        a_sale(shop, order_id, 500, datetime(2026, 1, 1, tzinfo=UTC), "JPY"),
+        a_sale(shop, order_id, 70, datetime(2026, 1, 1, tzinfo=UTC)),
     ]
 
     assert await run_async(count_sales, batch, tx=tx) == Done()
@@ -106,25 +109,26 @@ async def test_batches_add_up(shop: psycopg.Connection, tx: psycopg.AsyncConnect
     order_id = create_order(shop, a_checkout())
 
     for amounts in ([1, 2], [3], [4, 5, 6]):
-        batch = [a_sale(order_id, amount) for amount in amounts]
+        batch = [a_sale(shop, order_id, amount) for amount in amounts]
         assert await run_async(count_sales, batch, tx=tx) == Done()
 
     assert await sales(tx) == [(date(2026, 1, 1), "SGD", 6, 21)]
 
 
-async def test_a_payment_of_an_unknown_order_is_rejected_and_its_neighbours_are_counted(
+async def test_a_payment_that_is_not_stored_is_tried_again_and_its_neighbours_are_counted(
     shop: psycopg.Connection, tx: psycopg.AsyncConnection
 ) -> None:
     """As the daemon does it: the batch fails and leaves nothing, then each is called alone."""
-    known = a_sale(create_order(shop, a_checkout()), 300)
-    unknown = a_sale(uuid4(), 10**6)
-    rejected = DeadLetter(error=f"Reject: there is no order {unknown.payload.order_id}")
+    order_id = create_order(shop, a_checkout())
+    known, unknown = a_sale(shop, order_id, 300), a_success(order_id)
 
-    assert await run_async(count_sales, [known, unknown], tx=tx) == rejected
+    assert isinstance(await run_async(count_sales, [known, unknown], tx=tx), Retry)
     assert (await sales(tx), await counted(tx)) == ([], [])
 
     assert await run_async(count_sales, [known], tx=tx) == Done()
-    assert await run_async(count_sales, [unknown], tx=tx) == rejected
+    outcome = await run_async(count_sales, [unknown], tx=tx)
+    assert isinstance(outcome, Retry)
+    assert f"there is no payment {unknown.payload.payment_id}" in outcome.error
     assert await sales(tx) == [(date(2026, 1, 1), "SGD", 1, 300)]
     assert await counted(tx) == [(known.id, "analytics.count_sales")]
 
@@ -133,7 +137,7 @@ async def test_payments_that_are_delivered_again_are_counted_once(
     shop: psycopg.Connection, tx: psycopg.AsyncConnection, runner: Runner
 ) -> None:
     order_id = create_order(shop, a_checkout())
-    a, b, c, d = (a_sale(order_id, amount) for amount in (1, 10, 100, 1000))
+    a, b, c, d = (a_sale(shop, order_id, amount) for amount in (1, 10, 100, 1000))
 
     assert await deliver(runner, a, b, c) == BatchDone()
     assert await deliver(runner, c, d, a, d) == BatchDone(duplicates=frozenset({0, 2, 3}))
@@ -148,8 +152,8 @@ async def test_days_are_locked_in_order_so_that_batches_never_wait_in_a_circle(
 ) -> None:
     order_id = create_order(shop, a_checkout())
     days = [NOON + timedelta(days=number) for number in range(10)]
-    batch = [a_sale(order_id, 1, day) for day in reversed(days)]
-    await deliver(runner, *[a_sale(order_id, 1, day) for day in days])
+    batch = [a_sale(shop, order_id, 1, day) for day in reversed(days)]
+    await deliver(runner, *[a_sale(shop, order_id, 1, day) for day in days])
 
     async with anyio.create_task_group() as tasks:
         with shop.transaction():

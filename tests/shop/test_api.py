@@ -1,5 +1,7 @@
 """The shop over HTTP: a real server, a real client, and a database that may be away."""
 
+import socket
+import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
@@ -9,9 +11,13 @@ from uuid import UUID, uuid4
 import httpx
 import psycopg
 import pytest
+from psycopg import sql
+from psycopg.conninfo import make_conninfo
 from psycopg_pool import ConnectionPool
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from handlers.api import MOST_BODY_BYTES, create_app
+from handlers.lanes import CONNECTION_SECONDS, LOCK_SECONDS, STATEMENT_SECONDS, TURN_SECONDS
 from handlers.orders import create_order
 from handlers.webhooks import sign
 from tests.shop.customers import (
@@ -21,11 +27,17 @@ from tests.shop.customers import (
     a_report,
     number_of,
     types_told,
+    until_somebody_waits_for_a_lock,
 )
 from tests.shop.serving import served
 
 NOWHERE = "postgresql://127.0.0.1:1/shop"
 """Nothing listens on port 1."""
+
+LONGEST_SECONDS = TURN_SECONDS + CONNECTION_SECONDS + LOCK_SECONDS + STATEMENT_SECONDS
+"""What a request may take that waits everywhere."""
+
+LIP_BALM = {"sku": "lip-balm", "quantity": 1, "unit_price": 450}
 
 CHECKOUT: dict[str, Any] = {
     "customer_id": "8d7bb1a6-2c0e-4b4f-9f3a-1f0f0c9f5a11",
@@ -53,6 +65,12 @@ def report(
 ) -> httpx.Response:
     headers = sign(secret, body, datetime.now(UTC) - age)
     return client.post("/v1/webhooks/payment", content=body, headers=headers)
+
+
+def comes_again(response: httpx.Response, kind: str) -> bool:
+    """Whether somebody is asked to send the same again, soon."""
+    assert problem_of(response) == (503, f"/problems/{kind}")
+    return response.headers["retry-after"] == "5"
 
 
 def problem_of(response: httpx.Response) -> tuple[int, str]:
@@ -122,10 +140,6 @@ def malformed(client: httpx.Client, order_id: UUID) -> httpx.Response:
     return report(client, b"not json")
 
 
-def failed(client: httpx.Client, order_id: UUID) -> httpx.Response:
-    return report(client, a_report(order_id, type="payment.failed"))
-
-
 def too_large(client: httpx.Client, order_id: UUID) -> httpx.Response:
     return report(client, a_report(order_id, note="x" * MOST_BODY_BYTES))
 
@@ -142,7 +156,6 @@ def of_nobodys_order(client: httpx.Client, order_id: UUID) -> httpx.Response:
         (changed_on_the_way, (403, "/problems/signature-invalid")),
         (expired, (400, "/problems/webhook-expired")),
         (malformed, (400, "/problems/webhook-malformed")),
-        (failed, (400, "/problems/webhook-malformed")),
         (too_large, (413, "/problems/body-too-large")),
         (of_nobodys_order, (404, "/problems/unknown-order")),
     ],
@@ -157,6 +170,19 @@ def test_a_webhook_that_is_refused_leaves_nothing(
 
     assert problem_of(send(client, order_id)) == answer
 
+    assert number_of(shop, "payments") == 0
+    assert types_told(shop) == ["order.created"]
+
+
+@pytest.mark.parametrize("kind", ["payment.failed", "refund.succeeded"])
+def test_a_report_of_something_else_is_a_success_that_stores_nothing(
+    client: httpx.Client, shop: psycopg.Connection, kind: str
+) -> None:
+    order_id = create_order(shop, a_checkout())
+
+    answer = report(client, a_report(order_id, type=kind))
+
+    assert (answer.status_code, answer.json()) == (200, {"receipt": "ignored"})
     assert number_of(shop, "payments") == 0
     assert types_told(shop) == ["order.created"]
 
@@ -191,6 +217,7 @@ def test_a_body_without_an_announced_length_is_bounded_as_well(client: httpx.Cli
         {"lines": [{"sku": "lip-balm", "quantity": 1, "unit_price": -450}]},
         {"lines": [{"sku": "lip\0balm", "quantity": 1, "unit_price": 450}]},
         {"lines": [{"sku": "lip-balm", "quantity": 1, "unit_price": 450}] * 101},
+        {"lines": [{**LIP_BALM, "coupon": "X"}]},
         {"currency": "sgd"},
         {"customer_id": "me"},
         {"coupon": "X"},
@@ -226,9 +253,55 @@ def test_a_checkout_without_a_key_is_told_what_it_lacks(client: httpx.Client) ->
 def test_a_key_that_belongs_to_another_checkout_is_refused(client: httpx.Client) -> None:
     check_out(client)
 
-    answer = check_out(client, customer_id=str(uuid4()))
+    answer = check_out(client, lines=[LIP_BALM])
 
     assert problem_of(answer) == (422, "/problems/key-reused")
+
+
+def test_a_key_that_somebody_else_has_used_is_free(
+    client: httpx.Client, shop: psycopg.Connection
+) -> None:
+    alice = check_out(client)
+
+    mallory = check_out(client, customer_id=str(uuid4()), lines=[LIP_BALM])
+
+    assert (alice.status_code, mallory.status_code) == (201, 201)
+    assert mallory.json()["order_id"] != alice.json()["order_id"]
+    assert check_out(client).content == alice.content
+    assert number_of(shop, "orders") == 2
+
+
+@pytest.mark.parametrize(
+    "quantities", [[100] * 100, [100, 1], [51, 50]], ids=["the most", "100 + 1", "51 + 50"]
+)
+def test_nobody_takes_all_of_an_article(
+    client: httpx.Client, shop: psycopg.Connection, quantities: list[int]
+) -> None:
+    lines = [{**LIP_BALM, "quantity": quantity} for quantity in quantities]
+
+    answer = check_out(client, lines=[*CHECKOUT["lines"][:1], *lines][-100:])
+
+    assert problem_of(answer) == (422, "/problems/too-many-pieces")
+    assert answer.json()["detail"] == "at most 100 in an order: lip-balm"
+    assert number_of(shop, "orders") == 0
+    assert types_told(shop) == []
+
+
+def test_as_many_as_are_allowed_are_sold_on_however_many_lines(client: httpx.Client) -> None:
+    lines = [{**LIP_BALM, "quantity": 50}] * 2 + [{**CHECKOUT["lines"][0], "quantity": 100}]
+
+    assert check_out(client, lines=lines).status_code == 201
+
+
+def test_an_order_that_nobody_could_pay_is_refused(
+    client: httpx.Client, shop: psycopg.Connection
+) -> None:
+    shop.execute("INSERT INTO shop.products VALUES ('gift', 'Gift', 'SGD', 0)")
+    gift = {"sku": "gift", "quantity": 1, "unit_price": 0}
+
+    assert problem_of(check_out(client, lines=[gift])) == (422, "/problems/nothing-to-pay")
+    assert types_told(shop) == []
+    assert check_out(client, lines=[gift, LIP_BALM]).json()["total"] == 450
 
 
 def test_a_customer_is_shown_the_new_prices(client: httpx.Client, shop: psycopg.Connection) -> None:
@@ -285,11 +358,134 @@ def test_while_the_database_is_away_everybody_is_asked_to_come_again(
 ) -> None:
     answers = [check_out(stranded), report(stranded, a_report(uuid4()))]
 
+    answers.append(stranded.get("/healthz"))
     for answer in answers:
-        assert problem_of(answer) == (503, "/problems/database-away")
-        assert answer.headers["retry-after"] == "5"
+        assert comes_again(answer, "database-away")
         assert "127.0.0.1" not in answer.text
-    assert problem_of(stranded.get("/healthz")) == (503, "/problems/database-away")
+
+
+@pytest.mark.parametrize(
+    ("send", "status"),
+    [(forged, 403), (unsigned, 403), (changed_on_the_way, 403), (expired, 400), (malformed, 400)],
+)
+def test_a_webhook_that_is_not_believed_needs_no_database(
+    stranded: httpx.Client, send: Callable[[httpx.Client, UUID], httpx.Response], status: int
+) -> None:
+    assert send(stranded, uuid4()).status_code == status
+
+
+def test_a_report_of_something_else_needs_no_database(stranded: httpx.Client) -> None:
+    answer = report(stranded, a_report(uuid4(), type="payment.failed"))
+
+    assert answer.json() == {"receipt": "ignored"}
+
+
+def test_a_price_that_is_held_stops_checkouts_for_seconds_and_no_webhook(
+    client: httpx.Client, shop: psycopg.Connection, shop_database: str
+) -> None:
+    """With more checkouts than a server has threads for."""
+    body = a_report(create_order(shop, a_checkout()))
+
+    with psycopg.connect(shop_database) as merchant, ThreadPoolExecutor(60) as browsers:
+        merchant.execute("UPDATE shop.products SET price_minor = 500 WHERE sku = 'lip-balm'")
+        waiting = [browsers.submit(check_out, client, f"key-{n}") for n in range(60)]
+        until_somebody_waits_for_a_lock(shop_database)
+        paid, health = report(client, body), client.get("/healthz")
+        answers = [checkout.result() for checkout in waiting]
+        merchant.rollback()
+
+    assert (paid.status_code, paid.json()) == (200, {"receipt": "new"})
+    assert health.status_code == 200
+    for answer in answers:
+        assert comes_again(answer, "busy")
+        assert answer.elapsed.total_seconds() < LONGEST_SECONDS
+    assert check_out(client).status_code == 201
+    assert types_told(shop).count("order.created") == 2
+
+
+def test_payments_that_are_held_stop_webhooks_for_seconds_and_no_checkout(
+    client: httpx.Client, shop: psycopg.Connection, shop_database: str
+) -> None:
+    body = a_report(create_order(shop, a_checkout()))
+
+    with psycopg.connect(shop_database) as operator, ThreadPoolExecutor(20) as gateways:
+        operator.execute("LOCK TABLE shop.payments IN EXCLUSIVE MODE")
+        waiting = [gateways.submit(report, client, body) for _ in range(20)]
+        until_somebody_waits_for_a_lock(shop_database)
+        made = check_out(client)
+        answers = [payment.result() for payment in waiting]
+        operator.rollback()
+
+    assert made.status_code == 201
+    for answer in answers:
+        assert comes_again(answer, "busy")
+        assert answer.elapsed.total_seconds() < LONGEST_SECONDS
+    assert report(client, body).json() == {"receipt": "new"}
+
+
+def test_while_the_database_is_read_only_everybody_is_asked_to_come_again(
+    shop: psycopg.Connection, shop_database: str
+) -> None:
+    order_id = create_order(shop, a_checkout())
+    standby = make_conninfo(shop_database, options="-c default_transaction_read_only=on")
+
+    with served(create_app(standby, webhook_secret=SECRET)) as client:
+        answers = [check_out(client), report(client, a_report(order_id)), client.get("/healthz")]
+
+    for answer in answers:
+        assert comes_again(answer, "database-away")
+
+
+def test_after_a_failover_the_shop_finds_the_new_primary(
+    client: httpx.Client, shop: psycopg.Connection
+) -> None:
+    """Sessions keep what the database was like when they began, as they keep their server."""
+    database = sql.Identifier(shop.info.dbname)
+    stand_by = sql.SQL("ALTER DATABASE {} SET default_transaction_read_only = on").format(database)
+    promote = sql.SQL("ALTER DATABASE {} RESET default_transaction_read_only").format(database)
+    shop.execute(stand_by)
+    shop.execute(
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+        " WHERE datname = current_database() AND pid <> pg_backend_pid()"
+    )
+    assert comes_again(check_out(client), "database-away")
+    shop.execute(promote)
+
+    while (answer := check_out(client)).status_code != 201:
+        assert comes_again(answer, "database-away")
+
+
+class Watched:
+    """An application, and what it has raised."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+        self.answered = threading.Event()
+        self.raised: list[Exception] = []
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            await self._app(scope, receive, send)
+        except Exception as error:
+            self.raised.append(error)
+            raise
+        finally:
+            if scope["type"] == "http":
+                self.answered.set()
+
+
+def test_a_customer_who_hangs_up_is_no_mistake_of_ours(shop_database: str) -> None:
+    watched = Watched(create_app(shop_database, webhook_secret=SECRET))
+
+    with served(watched) as client:
+        address = (client.base_url.host, client.base_url.port or 80)
+        with socket.create_connection(address) as customer:
+            customer.sendall(
+                b"POST /v1/checkout HTTP/1.1\r\nHost: shop\r\nContent-Length: 1000\r\n\r\n{"
+            )
+        assert watched.answered.wait(30)
+
+    assert watched.raised == []
 
 
 def test_a_mistake_of_ours_is_answered_without_its_text(

@@ -1,5 +1,6 @@
 """What the shop's events accept, and how they may change."""
 
+from datetime import datetime
 from typing import Any
 from uuid import uuid4
 
@@ -11,8 +12,10 @@ from handlers.compatibility import broken_promises
 from handlers.events import (
     EVENTS,
     JOBS,
+    NotificationRequested,
     OrderCancelled,
     OrderCreated,
+    OrderEvent,
     PaymentSucceeded,
     order_event,
 )
@@ -118,6 +121,30 @@ def test_every_field_is_due_and_none_may_be_null(name: str, missing: bool) -> No
             del wrong[field]
         with pytest.raises(msgspec.ValidationError):
             msgspec.convert(wrong, kind)
+
+
+@pytest.mark.parametrize(
+    "payload",
+    [
+        OrderCancelled(order_id=uuid4(), reason=""),
+        OrderCreated(order_id=uuid4(), customer_id=uuid4(), total=-1, currency="SGD"),
+        OrderCreated(order_id=uuid4(), customer_id=uuid4(), total=1, currency="sgd"),
+        PaymentSucceeded(
+            order_id=uuid4(),
+            payment_id=uuid4(),
+            transaction_id="tx-1",
+            paid_amount=1,
+            paid_at=datetime(2026, 1, 2),
+        ),
+        NotificationRequested(
+            channel="x" * 65, template="shipped", customer_id=uuid4(), order_id=uuid4()
+        ),
+    ],
+    ids=lambda payload: type(payload).__name__,
+)
+def test_what_no_reader_could_decode_is_not_published(payload: OrderEvent) -> None:
+    with pytest.raises(msgspec.ValidationError):
+        order_event(payload)
 
 
 def test_an_event_is_about_the_order_that_it_names() -> None:

@@ -33,6 +33,7 @@ from outboxd.core.outcomes import Outcome
 from outboxd.testing import run
 from tests.shop.customers import (
     CART,
+    COSTS,
     a_checkout,
     a_paid_order,
     a_reported_payment,
@@ -222,18 +223,49 @@ def test_an_invoice_leaves_no_effect_in_the_ledger(
     assert number_of(shop, "effects") == before
 
 
-def test_prices_are_those_of_the_order_and_names_those_of_the_catalogue(
+def test_names_and_prices_are_those_of_the_order_whatever_the_catalogue_says_by_now(
     shop: psycopg.Connection, generate: GenerateInvoice, bucket: Bucket
 ) -> None:
     order_id = paid(shop)
+    handle(generate, order_id)
+    issued = bucket.read(key_of(order_id))
     shop.execute("UPDATE shop.products SET price_minor = 1, name = 'Serum' WHERE sku = 'serum-30'")
     shop.execute("DELETE FROM shop.products WHERE sku = 'lip-balm'")
+
+    assert handle(generate, order_id) == Done()
+
+    assert bucket.read(key_of(order_id)) == issued
+    (page,) = pages(issued)
+    assert "1 Vitamin C Serum 30 ml serum-30 2 24.50 49.00" in page
+    assert "2 Lip Balm lip-balm 1 4.50 4.50" in page
+
+
+def test_a_line_from_before_names_were_stored_is_called_by_its_sku(
+    shop: psycopg.Connection, generate: GenerateInvoice, bucket: Bucket
+) -> None:
+    order_id = paid(shop)
+    shop.execute("UPDATE shop.order_items SET name = NULL WHERE line = 2")
 
     handle(generate, order_id)
 
     (page,) = pages(bucket.read(key_of(order_id)))
-    assert "1 Serum serum-30 2 24.50 49.00" in page
     assert "2 lip-balm lip-balm 1 4.50 4.50" in page
+
+
+def test_an_order_whose_total_was_corrected_has_its_invoice_once_its_lines_are_too(
+    shop: psycopg.Connection, generate: GenerateInvoice, bucket: Bucket
+) -> None:
+    order_id, succeeded, _ = a_paid_order(shop, amount=COSTS - 100)
+    shop.execute("UPDATE shop.orders SET total_minor = total_minor - 100")
+    assert run(mark_paid, succeeded, tx=shop) == Done()
+
+    outcome = handle(generate, order_id)
+    assert isinstance(outcome, DeadLetter)
+    assert "an invoice has to add up" in outcome.error
+
+    shop.execute("UPDATE shop.order_items SET unit_price_minor = 350 WHERE sku = 'lip-balm'")
+    assert handle(generate, order_id) == Done()
+    assert "53.50" not in bucket.read(key_of(order_id)).decode(errors="replace")
 
 
 # Orders without one

@@ -1,6 +1,7 @@
 """What customers are told: once for each order and reason, and rather twice than never."""
 
 import logging
+import threading
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -10,6 +11,7 @@ from uuid import UUID, uuid4
 import psycopg
 import pytest
 
+from handlers.connections import STORE_SECONDS
 from handlers.events import NotificationRequested, SendConfirmationEmail
 from handlers.money import amount
 from handlers.notifications import (
@@ -18,11 +20,12 @@ from handlers.notifications import (
     RequestedNotification,
     message_id,
 )
+from handlers.notifications.channels import EmailChannel
 from handlers.notifications.templates import TEMPLATES
 from outboxd import DeadLetter, Done, Event, Retry
 from outboxd.core.outcomes import Outcome
 from outboxd.demo.mail import MailReader
-from outboxd.demo.partners import Partners, running_partners
+from outboxd.demo.partners import Partners
 from outboxd.demo.partners.book import Service
 from outboxd.demo.partners.faults import Fault
 from outboxd.demo.post_office import PostOffice, post_office
@@ -42,12 +45,6 @@ from tests.shop.parties import (
 CONFIRM = "notification.confirmation_email"
 REQUESTED = "notification.requested"
 TOKEN = "s3cret-token"
-
-
-@pytest.fixture(scope="module")
-def partners(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Partners]:
-    with running_partners(tmp_path_factory.mktemp("partners") / "log") as running:
-        yield running
 
 
 @pytest.fixture
@@ -103,6 +100,10 @@ def handle(handler: Any, event: Event[Any], name: str = REQUESTED, **how: Any) -
     return run(handler, event, inbox="after", name=name, **how)
 
 
+def message_id_of(order_id: UUID, template: str = "payment_success") -> str:
+    return f"<email.{template}.{order_id}@shop.example>"
+
+
 def marks(shop: psycopg.Connection) -> list[str]:
     rows = shop.execute("SELECT notification_type FROM shop.order_notifications ORDER BY 1")
     return [kind for (kind,) in rows]
@@ -115,9 +116,8 @@ def test_a_payment_sends_the_customer_one_readable_message(
     shop: psycopg.Connection, confirm: ConfirmationEmail, office: PostOffice
 ) -> None:
     order_id = an_order(shop)
-    event = a_payment_of(order_id)
 
-    assert handle(confirm, event, CONFIRM) == Done()
+    assert handle(confirm, a_payment_of(order_id), CONFIRM) == Done()
 
     (message,) = delivered(office.maildir)
     assert message["From"] == SENDER
@@ -125,7 +125,7 @@ def test_a_payment_sends_the_customer_one_readable_message(
     assert message["Subject"] == "Your payment has arrived"
     assert message["X-Order-ID"] == str(order_id)
     assert message["X-Template"] == "payment_success"
-    assert message["Message-ID"] == f"<{event.id}.{CONFIRM}@shop.example>"
+    assert message["Message-ID"] == message_id_of(order_id)
     assert message["Date"].datetime.tzinfo is not None
     assert str(order_id) in message.get_content()
     assert marks(shop) == ["email:payment_success"]
@@ -145,14 +145,15 @@ def test_the_demo_finds_the_message_in_the_mailbox(
 def test_a_crash_between_sending_and_marking_sends_the_same_message_again(
     shop: psycopg.Connection, confirm: ConfirmationEmail, office: PostOffice
 ) -> None:
-    event = a_payment_of(an_order(shop))
+    order_id = an_order(shop)
+    event = a_payment_of(order_id)
     with failing_inserts(shop, "order_notifications"):
         assert isinstance(handle(confirm, event, CONFIRM), Retry)
 
     assert handle(confirm, event, CONFIRM, attempt=2) == Done()
 
     assert [message["Message-ID"] for message in delivered(office.maildir)] == [
-        f"<{event.id}.{CONFIRM}@shop.example>"
+        message_id_of(order_id)
     ] * 2
 
 
@@ -186,13 +187,39 @@ def test_both_styles_together_tell_the_customer_once(
 def test_deliveries_at_once_are_one_message_to_the_customer(
     shop: psycopg.Connection, confirm: ConfirmationEmail, office: PostOffice
 ) -> None:
-    event = a_payment_of(an_order(shop))
+    order_id = an_order(shop)
+    event = a_payment_of(order_id)
 
     outcomes = together(lambda: handle(confirm, event, CONFIRM), 4)
 
     assert outcomes == [Done()] * 4
     ids = {str(message["Message-ID"]) for message in delivered(office.maildir)}
-    assert ids == {f"<{event.id}.{CONFIRM}@shop.example>"}
+    assert ids == {message_id_of(order_id)}
+    assert marks(shop) == ["email:payment_success"]
+
+
+def test_two_payments_of_an_order_at_once_are_one_message_to_the_customer(
+    shop: psycopg.Connection,
+    confirm: ConfirmationEmail,
+    office: PostOffice,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Neither has seen the other's mark when it sends."""
+    order_id = an_order(shop)
+    payments = [a_payment_of(order_id), a_payment_of(order_id)]
+    both_send, send = threading.Barrier(2), EmailChannel.send
+
+    def send_with_the_other(self: EmailChannel, *args: Any) -> None:
+        both_send.wait(30)
+        send(self, *args)
+
+    monkeypatch.setattr(EmailChannel, "send", send_with_the_other)
+
+    outcomes = together(lambda: handle(confirm, payments.pop(), CONFIRM), 2)
+
+    assert outcomes == [Done(), Done()]
+    ids = [str(message["Message-ID"]) for message in delivered(office.maildir)]
+    assert ids == [message_id_of(order_id)] * 2
     assert marks(shop) == ["email:payment_success"]
 
 
@@ -256,7 +283,8 @@ def test_a_service_is_asked_to_tell_the_customer(
 
     assert handle(notify, event) == Done()
 
-    (told,) = (each for each in partners.accepted(service) if each.key == f"{event.id}:{REQUESTED}")
+    key = f"{service}:{template}:{order_id}"
+    (told,) = (each for each in partners.accepted(service) if each.key == key)
     text = told.content.pop("text")
     assert str(order_id) in str(text)
     assert told.content == {
@@ -367,14 +395,16 @@ def test_nobody_is_told_of_the_order_of_another_customer(
 def test_a_service_in_trouble_is_asked_again_with_the_same_key(
     shop: psycopg.Connection, notify: RequestedNotification, partners: Partners, fault: Fault
 ) -> None:
-    event = a_request(an_order(shop), "whatsapp", "payment_success")
+    """And leaves the time that it takes to mark what was sent."""
+    order_id = an_order(shop)
+    event = a_request(order_id, "whatsapp", "payment_success")
     with partners.fault(fault):
-        assert isinstance(handle(notify, event, timeout_seconds=0.4), Retry)
+        assert isinstance(handle(notify, event, timeout_seconds=STORE_SECONDS + 0.5), Retry)
     assert marks(shop) == []
 
     assert handle(notify, event, attempt=2) == Done()
 
-    key = f"{event.id}:{REQUESTED}"
+    key = f"whatsapp:payment_success:{order_id}"
     accepted = [each for each in partners.accepted(Service.WHATSAPP) if each.key == key]
     assert len(accepted) == 1
 
@@ -382,14 +412,15 @@ def test_a_service_in_trouble_is_asked_again_with_the_same_key(
 def test_a_crash_after_a_service_has_sent_repeats_the_request_under_the_same_key(
     shop: psycopg.Connection, notify: RequestedNotification, partners: Partners
 ) -> None:
-    event = a_request(an_order(shop), "push", "shipped")
+    order_id = an_order(shop)
+    event = a_request(order_id, "push", "shipped")
     with failing_inserts(shop, "order_notifications"):
         assert isinstance(handle(notify, event), Retry)
 
     assert handle(notify, event, attempt=2) == Done()
     assert handle(notify, event, attempt=2) == Done()
 
-    assert statuses(partners, Service.PUSH, f"{event.id}:{REQUESTED}") == [201, 200]
+    assert statuses(partners, Service.PUSH, f"push:shipped:{order_id}") == [201, 200]
 
 
 def test_what_a_service_refuses_is_told_in_its_words_and_without_the_token(

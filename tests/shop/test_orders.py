@@ -46,8 +46,11 @@ def test_an_order_is_stored_with_its_lines_and_told_in_one_event(
         (order_id, "pending", COSTS)
     ]
     assert shop.execute(
-        "SELECT line, sku, quantity, unit_price_minor FROM shop.order_items ORDER BY line"
-    ).fetchall() == [(1, "serum-30", 2, 2450), (2, "lip-balm", 1, 450)]
+        "SELECT line, sku, quantity, unit_price_minor, name FROM shop.order_items ORDER BY line"
+    ).fetchall() == [
+        (1, "serum-30", 2, 2450, "Vitamin C Serum 30 ml"),
+        (2, "lip-balm", 1, 450, "Lip Balm"),
+    ]
 
 
 def test_a_repeated_checkout_finds_its_order_and_publishes_nothing(
@@ -138,12 +141,20 @@ def test_an_article_that_is_not_for_sale_is_named(shop: psycopg.Connection) -> N
 
 
 def test_a_key_that_belongs_to_another_checkout_is_refused(shop: psycopg.Connection) -> None:
-    create_order(shop, a_checkout("same"))
+    checkout = a_checkout("same")
+    create_order(shop, checkout)
+    lines = (Line("lip-balm", 1, 450),)
 
     with pytest.raises(KeyReused, match="'same' belongs to another checkout"):
-        create_order(shop, a_checkout("same"))
+        create_order(shop, msgspec.structs.replace(checkout, lines=lines))
 
     assert len(outbox(shop)) == 1
+
+
+def test_a_key_of_one_customer_is_none_of_another(shop: psycopg.Connection) -> None:
+    assert create_order(shop, a_checkout("same")) != create_order(shop, a_checkout("same"))
+
+    assert len(outbox(shop)) == 2
 
 
 def test_another_cart_of_the_same_customer_and_total_is_another_checkout(
@@ -206,6 +217,20 @@ def test_a_paid_order_that_is_cancelled_has_to_be_given_back(shop: psycopg.Conne
         reason="the order is cancelled",
     )
     assert number_of(shop, "refunds") == 1
+
+
+@pytest.mark.parametrize("reason", ["", "customer said: " + "x" * 300])
+def test_a_reason_that_no_event_can_carry_is_refused_before_anything_is_stored(
+    shop: psycopg.Connection, reason: str
+) -> None:
+    order_id = create_order(shop, a_checkout())
+
+    with pytest.raises(msgspec.ValidationError, match=r"of length .* - at `\$.reason`"):
+        cancel_order(shop, order_id, reason)
+
+    assert shop.execute("SELECT status FROM shop.orders").fetchall() == [("pending",)]
+    assert cancel_order(shop, order_id, "changed my mind") is True
+    assert payload_of(shop, "order.cancelled", OrderCancelled).reason == "changed my mind"
 
 
 def test_an_order_that_is_not_there_cannot_be_cancelled(shop: psycopg.Connection) -> None:

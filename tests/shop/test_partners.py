@@ -7,10 +7,12 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import closing, suppress
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from threading import Thread
+from threading import Event, Thread
+from typing import NoReturn
 from urllib.parse import urlsplit
 from uuid import uuid4
 
@@ -28,7 +30,7 @@ from handlers.partners import (
 from outboxd import Reject, RetryLater
 from outboxd.demo.errors import DemoError
 from outboxd.demo.neighbours import neighbour
-from outboxd.demo.partners import Partners, running_partners
+from outboxd.demo.partners import Partners
 from outboxd.demo.partners.book import Service
 from outboxd.demo.partners.faults import Fault
 from tests.shop.parties import statuses
@@ -36,12 +38,6 @@ from tests.shop.parties import statuses
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 ORDER = str(uuid4())
 TOKEN = "s3cret-token"
-
-
-@pytest.fixture(scope="module")
-def partners(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Partners]:
-    with running_partners(tmp_path_factory.mktemp("partners") / "log") as running:
-        yield running
 
 
 @pytest.fixture
@@ -250,31 +246,101 @@ def test_retry_after_is_seconds_or_a_date(header: str | None, seconds: float | N
 
 
 def test_a_partner_that_is_too_slow_is_left(partners: Partners, courier: Partner) -> None:
-    with partners.fault(Fault(delay_seconds=3000)), pytest.raises(PartnerAway, match="timed out"):
+    with (
+        partners.fault(Fault(delay_seconds=3000)),
+        pytest.raises(PartnerAway, match=r"the courier at http://.* had not answered after 0.2 s"),
+    ):
         pick_up(courier, a_key(), seconds_left=0.2)
 
 
-def test_an_answer_that_trickles_in_is_not_waited_for() -> None:
+@contextmanager
+def setting(event: Event) -> Iterator[None]:
+    """At the end, come what may."""
+    try:
+        yield
+    finally:
+        event.set()
+
+
+@contextmanager
+def trickling(beginning: bytes, more: bytes) -> Iterator[Partner]:
+    """A partner that begins to answer and never ends, without ever being silent; when the block is
+    left, it has noticed that nobody listens any more."""
     with socket.create_server(("127.0.0.1", 0)) as server:
 
         def trickle() -> None:
             connection, _ = server.accept()
             with connection, suppress(OSError):
                 connection.recv(65536)
-                connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 60000\r\n\r\n")
+                connection.sendall(beginning)
                 while True:
-                    connection.sendall(b"x")
+                    connection.sendall(more)
                     time.sleep(0.01)
 
         thread = Thread(target=trickle)
         thread.start()
         options = PartnerOptions(base_url=f"http://127.0.0.1:{server.getsockname()[1]}")
-        with (
-            closing(Partner("it", options)) as partner,
-            pytest.raises(PartnerAway, match="not complete in time"),
-        ):
-            pick_up(partner, a_key(), seconds_left=0.3)
+        with closing(Partner("it", options)) as partner:
+            yield partner
         thread.join()
+
+
+@pytest.mark.parametrize(
+    ("beginning", "more"),
+    [
+        (b"HTTP/1.1 200 OK\r\n", b"X: 1\r\n"),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 60000\r\n\r\n", b"x"),
+    ],
+    ids=["headers", "body"],
+)
+def test_an_answer_that_trickles_in_is_not_waited_for(beginning: bytes, more: bytes) -> None:
+    with (
+        trickling(beginning, more) as partner,
+        pytest.raises(PartnerAway, match=r"it at .* had not answered after 0.3 s"),
+    ):
+        pick_up(partner, a_key(), seconds_left=0.3)
+
+
+def test_a_call_has_no_more_than_the_option_says(partners: Partners) -> None:
+    url = partners.base_url(Service.COURIER)
+    with (
+        closing(Partner("it", PartnerOptions(base_url=url, timeout_seconds=0.2))) as partner,
+        partners.fault(Fault(delay_seconds=3000)),
+        pytest.raises(PartnerAway, match=r"had not answered after 0.2 s"),
+    ):
+        pick_up(partner, a_key(), seconds_left=600)
+
+
+def test_a_name_server_that_does_not_answer_is_not_waited_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    answered = Event()
+
+    def look_up(*_: object, **__: object) -> NoReturn:
+        answered.wait()
+        raise socket.gaierror("too late")
+
+    monkeypatch.setattr(socket, "getaddrinfo", look_up)
+    options = PartnerOptions(base_url="https://courier.example")
+    with (
+        closing(Partner("it", options)) as partner,
+        setting(answered),
+        pytest.raises(PartnerAway, match=r"had not answered after 0.2 s"),
+    ):
+        pick_up(partner, a_key(), seconds_left=0.2)
+
+
+def test_slow_calls_do_not_hold_up_others(partners: Partners, courier: Partner) -> None:
+    """All of a partner's calls share one thread."""
+    hold = Fault(service="courier", delay_seconds=3000, count=4)
+    before = partners.counts()[Service.COURIER].requests
+    with partners.fault(hold), ThreadPoolExecutor(4) as threads:
+        slow = [threads.submit(pick_up, courier, a_key(), seconds_left=2) for _ in range(4)]
+        while partners.counts()[Service.COURIER].requests < before + 4:
+            pass
+        pick_up(courier, a_key())
+        assert not any(each.done() for each in slow)
+        assert all(isinstance(each.exception(), PartnerAway) for each in slow)
 
 
 def test_nobody_is_called_when_no_time_is_left(partners: Partners, courier: Partner) -> None:

@@ -5,6 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 from uuid import UUID, uuid4
 
+import msgspec
 import psycopg
 import pytest
 
@@ -20,6 +21,7 @@ from handlers.payments import (
     mark_paid,
     process_payment,
 )
+from handlers.refunds import UnknownPayment
 from outboxd import DeadLetter, Done, Event, Retry
 from outboxd.testing import run
 from tests.shop.customers import (
@@ -47,6 +49,12 @@ def order_of(shop: psycopg.Connection, order_id: UUID) -> tuple[str, UUID | None
     return status, paid_by
 
 
+def refunded(shop: psycopg.Connection) -> list[UUID]:
+    """The payments that are to be given back, as they were told of."""
+    due = payloads_of(shop, "payment.refund_due", PaymentRefundDue)
+    return [refund.payment_id for refund in due]
+
+
 def effects(shop: psycopg.Connection) -> list[tuple[UUID, str]]:
     return shop.execute("SELECT event_id, handler FROM shop.effects ORDER BY seq").fetchall()
 
@@ -63,7 +71,7 @@ def effects(shop: psycopg.Connection) -> list[tuple[UUID, str]]:
         (Bill("cancelled", COSTS, "SGD", ONE), AlreadyPaid),
         (Bill("paid", COSTS, "SGD", ONE), AlreadyPaid),
         (Bill("paid", COSTS, "SGD", OTHER), GiveBack),
-        (Bill("paid", COSTS, "SGD", None), GiveBack),
+        (Bill("paid", COSTS, "SGD", None), Mismatch),
     ],
 )
 def test_what_a_payment_is_to_an_order(bill: Bill, verdict: type) -> None:
@@ -128,24 +136,68 @@ def test_a_second_payment_goes_back_whatever_its_amount(shop: psycopg.Connection
     assert order_of(shop, order_id) == ("paid", first.payload.payment_id)
     due = payload_of(shop, "payment.refund_due", PaymentRefundDue)
     assert (due.payment_id, due.amount) == (second.payload.payment_id, COSTS - 100)
-    assert due.reason == "the order was paid before"
+    assert due.reason == "the order is paid by another payment"
 
 
 def test_both_payments_of_an_order_that_is_cancelled_in_the_end_go_back(
     shop: psycopg.Connection,
 ) -> None:
     order_id, first, _ = a_paid_order(shop)
-    second, _ = a_reported_payment(shop, order_id)
     run(mark_paid, first, tx=shop)
+    second, _ = a_reported_payment(shop, order_id)
     cancel_order(shop, order_id, "out of stock")
     run(mark_paid, second, tx=shop)
     run(mark_paid, first, tx=shop)
 
-    due = payloads_of(shop, "payment.refund_due", PaymentRefundDue)
-    assert [refund.payment_id for refund in due] == [
-        first.payload.payment_id,
-        second.payload.payment_id,
-    ]
+    assert refunded(shop) == [first.payload.payment_id, second.payload.payment_id]
+
+
+def test_a_payment_that_did_not_fit_goes_back_when_its_order_is_cancelled(
+    shop: psycopg.Connection,
+) -> None:
+    order_id, succeeded, job = a_paid_order(shop, amount=COSTS - 1000)
+    assert isinstance(run(mark_paid, succeeded, tx=shop), DeadLetter)
+
+    cancel_order(shop, order_id, "gave up")
+
+    due = payload_of(shop, "payment.refund_due", PaymentRefundDue)
+    assert (due.payment_id, due.amount) == (succeeded.payload.payment_id, COSTS - 1000)
+    # Redriven, both of its dead letters are done, and it goes back once.
+    assert run(mark_paid, succeeded, tx=shop) == Done()
+    assert run(process_payment, job, tx=shop) == Done()
+    assert number_of(shop, "refunds") == types_told(shop).count("payment.refund_due") == 1
+
+
+def test_a_payment_that_did_not_fit_goes_back_when_the_right_one_comes(
+    shop: psycopg.Connection,
+) -> None:
+    order_id, short, job = a_paid_order(shop, amount=1000)
+    assert isinstance(run(mark_paid, short, tx=shop), DeadLetter)
+    right, _ = a_reported_payment(shop, order_id)
+
+    assert run(mark_paid, right, tx=shop) == Done()
+
+    assert order_of(shop, order_id) == ("paid", right.payload.payment_id)
+    due = payload_of(shop, "payment.refund_due", PaymentRefundDue)
+    assert (due.payment_id, due.amount) == (short.payload.payment_id, 1000)
+    assert due.reason == "the order is paid by another payment"
+    assert run(mark_paid, short, tx=shop) == Done()
+    assert run(process_payment, job, tx=shop) == Done()
+    assert refunded(shop) == [short.payload.payment_id]
+    assert "generate_invoice_pdf" not in types_told(shop)
+
+
+def test_an_order_that_is_paid_by_what_is_not_stored_cannot_be_cancelled(
+    shop: psycopg.Connection,
+) -> None:
+    order_id = create_order(shop, a_checkout())
+    shop.execute("UPDATE shop.orders SET status = 'paid', paid_at = now(), paid_by = %s", (ONE,))
+
+    with pytest.raises(UnknownPayment, match=f"paid by {ONE}, which is not stored"):
+        cancel_order(shop, order_id, "changed my mind")
+
+    assert order_of(shop, order_id) == ("paid", ONE)
+    assert types_told(shop) == ["order.created"]
 
 
 @pytest.mark.parametrize(
@@ -180,6 +232,44 @@ def test_after_the_cause_is_fixed_a_rejected_payment_completes(shop: psycopg.Con
     assert run(process_payment, job, tx=shop) == Done()
 
     assert order_of(shop, order_id)[0] == "paid"
+
+
+@pytest.mark.parametrize(("attempt", "expected"), [(1, Retry), (5, DeadLetter)])
+def test_an_event_of_a_payment_that_is_not_stored_pays_nothing(
+    shop: psycopg.Connection, attempt: int, expected: type
+) -> None:
+    order_id = create_order(shop, a_checkout())
+    told = a_success(order_id)
+
+    outcome = run(mark_paid, told, tx=shop, attempt=attempt)
+
+    assert isinstance(outcome, Retry | DeadLetter)
+    assert type(outcome) is expected
+    assert f"order {order_id} has no payment {told.payload.payment_id}" in outcome.error
+    assert order_of(shop, order_id) == ("pending", None)
+
+
+def test_a_payment_of_another_order_pays_nothing(shop: psycopg.Connection) -> None:
+    _, succeeded, _ = a_paid_order(shop)
+    order_id = create_order(shop, a_checkout())
+    other = an_event(msgspec.structs.replace(succeeded.payload, order_id=order_id))
+
+    assert isinstance(run(mark_paid, other, tx=shop), Retry)
+
+    assert order_of(shop, order_id) == ("pending", None)
+
+
+def test_what_counts_is_the_payment_that_was_stored_and_not_what_an_event_says(
+    shop: psycopg.Connection,
+) -> None:
+    order_id, succeeded, _ = a_paid_order(shop, amount=1)
+    rich = an_event(msgspec.structs.replace(succeeded.payload, paid_amount=COSTS))
+
+    outcome = run(mark_paid, rich, tx=shop)
+
+    assert isinstance(outcome, DeadLetter)
+    assert "it costs 5350 SGD, and 1 SGD was paid" in outcome.error
+    assert order_of(shop, order_id) == ("pending", None)
 
 
 @pytest.mark.parametrize(("attempt", "expected"), [(1, Retry), (5, DeadLetter)])
@@ -320,19 +410,35 @@ def test_the_job_of_a_payment_that_does_not_fit_says_why_in_the_end(
     ) in outcome.error
 
 
-@pytest.mark.parametrize("paid_first", [True, False])
-def test_nothing_follows_from_a_payment_that_goes_back(
-    shop: psycopg.Connection, paid_first: bool
+def test_nothing_follows_from_a_payment_that_never_paid_its_order(
+    shop: psycopg.Connection,
 ) -> None:
     order_id, succeeded, job = a_paid_order(shop)
-    if paid_first:
-        run(mark_paid, succeeded, tx=shop)
     cancel_order(shop, order_id, "changed my mind")
     run(mark_paid, succeeded, tx=shop)
 
     assert run(process_payment, job, tx=shop) == Done()
 
     assert types_told(shop)[-1] == "payment.refund_due"
+    assert number_of(shop, "refunds") == 1
+
+
+@pytest.mark.parametrize("processed_first", [True, False])
+def test_a_payment_that_was_taken_has_its_invoice_also_when_it_goes_back(
+    shop: psycopg.Connection, processed_first: bool
+) -> None:
+    order_id, succeeded, job = a_paid_order(shop)
+    run(mark_paid, succeeded, tx=shop)
+    if processed_first:
+        run(process_payment, job, tx=shop)
+    cancel_order(shop, order_id, "changed my mind")
+
+    for _ in range(2):
+        assert run(process_payment, job, tx=shop) == Done()
+
+    assert payload_of(shop, "generate_invoice_pdf", GenerateInvoicePdf).order_id == order_id
+    thanked = types_told(shop).count("notification.requested")
+    assert thanked == (1 if processed_first else 0)
     assert number_of(shop, "refunds") == 1
 
 

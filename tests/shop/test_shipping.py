@@ -1,62 +1,32 @@
 """Shipping: one pickup for a paid order, whatever the courier and the network do."""
 
+import re
 import threading
-from collections.abc import Iterator
-from contextlib import closing
 from pathlib import Path
-from uuid import UUID, uuid4
+from uuid import uuid4
 
 import psycopg
 import pytest
 
-from handlers.events import NotificationRequested, PaymentSucceeded, ShipmentRequested
+from handlers import stock
+from handlers.connections import STORE_SECONDS
+from handlers.events import NotificationRequested, OrderCreated, ShipmentRequested
+from handlers.payments import mark_paid
 from handlers.shipping import REQUEST_PICKUP, RequestPickup
-from outboxd import DeadLetter, Done, Event, Retry
-from outboxd.core.outcomes import Outcome
-from outboxd.demo.partners import Partners, running_partners
-from outboxd.demo.partners.book import Service
+from outboxd import DeadLetter, Done, Retry
+from outboxd.demo.partners import Partners
 from outboxd.demo.partners.faults import Fault
 from outboxd.testing import run
-from tests.shop.customers import number_of, outbox, payload_of
-from tests.shop.parties import (
-    CUSTOMER,
-    a_payment_of,
-    an_order,
-    failing_inserts,
-    statuses,
-    together,
+from tests.shop.customers import (
+    a_paid_order,
+    an_event,
+    number_of,
+    outbox,
+    payload_of,
+    types_told,
 )
-
-
-@pytest.fixture(scope="module")
-def partners(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Partners]:
-    with running_partners(tmp_path_factory.mktemp("partners") / "log") as running:
-        yield running
-
-
-@pytest.fixture
-def request_pickup(partners: Partners, shop_database: str) -> Iterator[RequestPickup]:
-    base_url = partners.base_url(Service.COURIER)
-    # As texts, which is what a configuration takes from the environment.
-    handler = RequestPickup(base_url=base_url, database_url=shop_database, timeout_seconds="5")
-    with closing(handler):
-        yield handler
-
-
-def handle(
-    handler: RequestPickup, event: Event[PaymentSucceeded], timeout_seconds: float = 30.0
-) -> Outcome:
-    return run(handler, event, inbox="own", name=REQUEST_PICKUP, timeout_seconds=timeout_seconds)
-
-
-def asked(partners: Partners, event: Event[PaymentSucceeded]) -> list[int]:
-    """How each request for this event ended; all of them had its idempotency key."""
-    return statuses(partners, Service.COURIER, f"{event.id}:{REQUEST_PICKUP}")
-
-
-def pickups_of(partners: Partners, order_id: UUID) -> int:
-    content = {"order_id": str(order_id)}
-    return sum(each.content == content for each in partners.accepted(Service.COURIER))
+from tests.shop.parties import CUSTOMER, a_payment_of, an_order, failing_inserts, together
+from tests.shop.pickups import asked, calls, parcels_of, pick_up, shipments
 
 
 def test_a_paid_order_is_picked_up_and_told_of(
@@ -65,9 +35,9 @@ def test_a_paid_order_is_picked_up_and_told_of(
     order_id = an_order(shop)
     event = a_payment_of(order_id)
 
-    assert handle(request_pickup, event) == Done()
+    assert pick_up(request_pickup, event) == Done()
 
-    assert asked(partners, event) == [201]
+    assert asked(partners, order_id) == [201]
     assert outbox(shop) == [
         ("shipment.requested", str(order_id)),
         ("notification.requested", str(order_id)),
@@ -104,30 +74,35 @@ def test_a_courier_in_trouble_is_asked_again_with_the_same_key(
     order_id = an_order(shop)
     event = a_payment_of(order_id)
     with partners.fault(fault):
-        assert isinstance(handle(request_pickup, event), Retry)
-    assert number_of(shop, "shipments") == 0
+        assert isinstance(pick_up(request_pickup, event), Retry)
+    assert shipments(shop) == [(False, 1)]
+    assert outbox(shop) == []
 
-    assert handle(request_pickup, event) == Done()
+    assert pick_up(request_pickup, event) == Done()
 
-    assert len(asked(partners, event)) == 2
-    assert pickups_of(partners, order_id) == 1
-    assert number_of(shop, "shipments") == 1
+    assert len(asked(partners, order_id)) == 2
+    assert parcels_of(partners, order_id) == 1
+    assert shipments(shop) == [(True, 2)]
 
 
 def test_a_courier_that_is_too_slow_is_asked_again(
     shop: psycopg.Connection, request_pickup: RequestPickup, partners: Partners
 ) -> None:
+    """And leaves the time that it takes to store what came of the call."""
     event = a_payment_of(an_order(shop))
 
     with partners.fault(Fault(delay_seconds=3000)):
-        assert isinstance(handle(request_pickup, event, timeout_seconds=0.3), Retry)
+        outcome = pick_up(request_pickup, event, timeout_seconds=STORE_SECONDS + 0.5)
+
+    assert isinstance(outcome, Retry)
+    assert re.search(r"the courier .* had not answered after 0\.[0-5] s", outcome.error)
 
 
 def test_a_courier_says_how_long_to_wait(
     shop: psycopg.Connection, request_pickup: RequestPickup, partners: Partners
 ) -> None:
     with partners.fault(Fault(status=429, retry_after="17")):
-        outcome = handle(request_pickup, a_payment_of(an_order(shop)))
+        outcome = pick_up(request_pickup, a_payment_of(an_order(shop)))
 
     assert isinstance(outcome, Retry)
     assert outcome.after_seconds == 17
@@ -137,12 +112,12 @@ def test_what_the_courier_refuses_needs_a_person(
     shop: psycopg.Connection, request_pickup: RequestPickup, partners: Partners
 ) -> None:
     with partners.fault(Fault(status=422, words="we do not deliver to the moon")):
-        outcome = handle(request_pickup, a_payment_of(an_order(shop)))
+        outcome = pick_up(request_pickup, a_payment_of(an_order(shop)))
 
     assert outcome == DeadLetter(
         error="Reject: the courier refused this (422: we do not deliver to the moon)"
     )
-    assert number_of(shop, "shipments") == 0
+    assert shipments(shop) == []
 
 
 def test_an_answer_that_is_no_pickup_is_asked_for_again(
@@ -150,11 +125,11 @@ def test_an_answer_that_is_no_pickup_is_asked_for_again(
 ) -> None:
     event = a_payment_of(an_order(shop))
     with partners.fault(Fault(status=200, words="welcome to our new site", when="after")):
-        outcome = handle(request_pickup, event)
+        outcome = pick_up(request_pickup, event)
     assert isinstance(outcome, Retry)
     assert "the courier's answer cannot be understood" in outcome.error
 
-    assert handle(request_pickup, event) == Done()
+    assert pick_up(request_pickup, event) == Done()
 
 
 def test_a_crash_between_the_call_and_the_commit_repeats_the_call_and_nothing_else(
@@ -162,14 +137,14 @@ def test_a_crash_between_the_call_and_the_commit_repeats_the_call_and_nothing_el
 ) -> None:
     order_id = an_order(shop)
     event = a_payment_of(order_id)
-    with failing_inserts(shop, "shipments"):
-        assert isinstance(handle(request_pickup, event), Retry)
-    assert (number_of(shop, "effects"), outbox(shop)) == (0, [])
+    with failing_inserts(shop, "effects"):
+        assert isinstance(pick_up(request_pickup, event), Retry)
+    assert (shipments(shop), outbox(shop)) == ([(False, 1)], [])
 
-    assert handle(request_pickup, event) == Done()
+    assert pick_up(request_pickup, event) == Done()
 
-    assert asked(partners, event) == [201, 200]
-    assert pickups_of(partners, order_id) == 1
+    assert asked(partners, order_id) == [201, 200]
+    assert parcels_of(partners, order_id) == 1
     assert (number_of(shop, "shipments"), number_of(shop, "effects")) == (1, 1)
     assert len(outbox(shop)) == 2
 
@@ -177,12 +152,13 @@ def test_a_crash_between_the_call_and_the_commit_repeats_the_call_and_nothing_el
 def test_after_the_commit_the_courier_is_not_asked_again(
     shop: psycopg.Connection, request_pickup: RequestPickup, partners: Partners
 ) -> None:
-    event = a_payment_of(an_order(shop))
-    handle(request_pickup, event)
+    order_id = an_order(shop)
+    event = a_payment_of(order_id)
+    pick_up(request_pickup, event)
 
-    assert handle(request_pickup, event) == Done(duplicate=True)
+    assert pick_up(request_pickup, event) == Done(duplicate=True)
 
-    assert asked(partners, event) == [201]
+    assert asked(partners, order_id) == [201]
     assert len(outbox(shop)) == 2
 
 
@@ -193,10 +169,10 @@ def test_two_deliveries_at_once_make_one_shipment(
     event = a_payment_of(order_id)
 
     with partners.fault(Fault(delay_seconds=0.2)):
-        outcomes = together(lambda: handle(request_pickup, event), 2)
+        outcomes = together(lambda: pick_up(request_pickup, event), 2)
 
     assert {Done(), Done(duplicate=True)}.issuperset(outcomes)
-    assert pickups_of(partners, order_id) == 1
+    assert parcels_of(partners, order_id) == 1
     assert (number_of(shop, "shipments"), number_of(shop, "effects")) == (1, 1)
     assert len(outbox(shop)) == 2
 
@@ -208,39 +184,108 @@ def test_a_second_payment_of_an_order_ships_nothing(
     second = a_payment_of(order_id)
     shop.execute("UPDATE shop.orders SET paid_by = %s", (uuid4(),))
 
-    assert handle(request_pickup, second) == Done()
+    assert pick_up(request_pickup, second) == Done()
 
-    assert asked(partners, second) == []
-    assert number_of(shop, "shipments") == 0
+    assert asked(partners, order_id) == []
+    assert shipments(shop) == []
+
+
+def test_two_payments_of_an_order_that_names_neither_are_one_parcel(
+    shop: psycopg.Connection, request_pickup: RequestPickup, partners: Partners
+) -> None:
+    """As of orders from before it was noted which payment paid them."""
+    order_id = an_order(shop)
+    payments = [a_payment_of(order_id), a_payment_of(order_id)]
+
+    with partners.fault(Fault(delay_seconds=0.2)):
+        outcomes = together(lambda: pick_up(request_pickup, payments.pop()), 2)
+
+    assert outcomes == [Done(), Done()]
+    assert parcels_of(partners, order_id) == 1
+    assert (len(shipments(shop)), number_of(shop, "effects")) == (1, 1)
+    assert types_told(shop) == ["shipment.requested", "notification.requested"]
+
+
+@pytest.mark.parametrize("state", [None, "new", "reserved"])
+def test_an_order_whose_goods_are_still_on_the_shelf_waits(
+    shop: psycopg.Connection, request_pickup: RequestPickup, partners: Partners, state: str | None
+) -> None:
+    order_id = an_order(shop, stock=state)
+    event = a_payment_of(order_id)
+
+    outcome = pick_up(request_pickup, event)
+
+    assert isinstance(outcome, Retry)
+    assert f"the goods of order {order_id} are not taken off the shelf yet" in outcome.error
+    assert (asked(partners, order_id), shipments(shop)) == ([], [])
+
+    shop.execute("DELETE FROM shop.order_stock")
+    shop.execute("INSERT INTO shop.order_stock VALUES (%s, 'sold')", (order_id,))
+    assert pick_up(request_pickup, event) == Done()
+
+
+def test_a_paid_order_whose_stock_was_rejected_is_not_shipped_until_it_has_its_goods(
+    shop: psycopg.Connection, request_pickup: RequestPickup, partners: Partners
+) -> None:
+    order_id, succeeded, _ = a_paid_order(shop)
+    created = an_event(payload_of(shop, "order.created", OrderCreated))
+    assert run(stock.reserve, created, tx=shop) == Done()
+    for handler in (mark_paid, stock.commit):
+        assert run(handler, succeeded, tx=shop) == Done()
+
+    outcome = pick_up(request_pickup, succeeded)
+
+    assert outcome == DeadLetter(
+        error=f"Reject: there was too little stock for order {order_id}, which is paid: cancel it, "
+        "or bring in goods, call handlers.stock.reconsider and redrive this"
+    )
+    assert (asked(partners, order_id), shipments(shop)) == ([], [])
+
+    for sku, quantity in (("serum-30", 2), ("lip-balm", 1)):
+        stock.restock(shop, sku, quantity)
+    assert stock.reconsider(shop, order_id)
+    assert pick_up(request_pickup, succeeded) == Done()
+    assert parcels_of(partners, order_id) == 1
+
+
+def test_an_order_from_before_the_shop_counted_its_stock_is_shipped(
+    shop: psycopg.Connection, request_pickup: RequestPickup, partners: Partners
+) -> None:
+    order_id = an_order(shop, stock="released")
+
+    assert pick_up(request_pickup, a_payment_of(order_id)) == Done()
+
+    assert parcels_of(partners, order_id) == 1
 
 
 def test_an_order_that_is_not_paid_yet_waits(
     shop: psycopg.Connection, request_pickup: RequestPickup, partners: Partners
 ) -> None:
-    event = a_payment_of(an_order(shop, status="pending"))
+    order_id = an_order(shop, status="pending")
+    event = a_payment_of(order_id)
 
-    assert isinstance(handle(request_pickup, event), Retry)
+    assert isinstance(pick_up(request_pickup, event), Retry)
 
     last = run(request_pickup, event, inbox="own", name=REQUEST_PICKUP, attempt=5)
     assert isinstance(last, DeadLetter)
     assert "its payment has not been applied yet, or was refused" in last.error
-    assert asked(partners, event) == []
+    assert asked(partners, order_id) == []
 
 
 def test_a_cancelled_order_stays(
     shop: psycopg.Connection, request_pickup: RequestPickup, partners: Partners
 ) -> None:
-    event = a_payment_of(an_order(shop, status="cancelled"))
+    order_id = an_order(shop, status="cancelled", stock="released")
 
-    assert handle(request_pickup, event) == Done()
+    assert pick_up(request_pickup, a_payment_of(order_id)) == Done()
 
-    assert asked(partners, event) == []
+    assert asked(partners, order_id) == []
 
 
 def test_an_order_that_does_not_exist_needs_a_person(request_pickup: RequestPickup) -> None:
     event = a_payment_of(uuid4())
 
-    assert handle(request_pickup, event) == DeadLetter(
+    assert pick_up(request_pickup, event) == DeadLetter(
         error=f"Reject: there is no order {event.payload.order_id}: nothing can be shipped"
     )
 
@@ -249,12 +294,12 @@ def test_no_transaction_is_open_while_the_courier_thinks(
     shop: psycopg.Connection, request_pickup: RequestPickup, partners: Partners
 ) -> None:
     event = a_payment_of(an_order(shop))
-    before = partners.counts()[Service.COURIER].requests
-    call = threading.Thread(target=handle, args=(request_pickup, event))
+    before = calls(partners)
+    call = threading.Thread(target=pick_up, args=(request_pickup, event))
 
     with partners.fault(Fault(delay_seconds=1)):
         call.start()
-        while partners.counts()[Service.COURIER].requests == before:
+        while calls(partners) == before:
             pass
         states = shop.execute(
             "SELECT state FROM pg_stat_activity WHERE datname = current_database() "

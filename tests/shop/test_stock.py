@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from handlers.events import OrderCancelled, OrderCreated, StockRejected, StockReserved
 from handlers.orders import Line, cancel_order, create_order
 from handlers.prices import UnknownProduct
-from handlers.stock import commit, release, reserve, restock
+from handlers.stock import commit, reconsider, release, reserve, restock
 from handlers.stock.standings import (
     REJECT,
     SET_ASIDE,
@@ -38,6 +38,7 @@ from outboxd import DeadLetter, Done, Event, Retry
 from outboxd.testing import run
 from tests.shop.customers import (
     a_checkout,
+    a_reported_payment,
     a_success,
     an_event,
     number_of,
@@ -177,6 +178,57 @@ def test_a_rejected_order_stays_so_when_goods_arrive(shop: psycopg.Connection) -
 
     assert counters(shop, BALM) == (1, 0)
     assert types_told(shop) == ["order.created", "stock.rejected"]
+
+
+def test_a_rejected_order_gets_goods_that_somebody_brings_in_for_it(
+    shop: psycopg.Connection,
+) -> None:
+    order_id = an_order(shop, (BALM, 2))
+    tell(shop, order_id, Happened.CREATED)
+    restock(shop, BALM, 1)
+    assert not reconsider(shop, order_id)
+    assert (counters(shop, BALM), states(shop)) == ((1, 0), [])
+    restock(shop, BALM, 2)
+
+    assert reconsider(shop, order_id)
+    assert not reconsider(shop, order_id)
+
+    assert (counters(shop, BALM), states(shop)) == ((3, 2), ["reserved"])
+    assert types_told(shop) == ["order.created", "stock.rejected", "stock.reserved"]
+    assert tell(shop, order_id, Happened.PAID) == [Done()]
+    assert counters(shop, BALM) == (1, 0)
+
+
+def test_a_rejected_order_that_is_paid_has_bought_what_is_brought_in_for_it(
+    shop: psycopg.Connection,
+) -> None:
+    order_id = an_order(shop, (BALM, 2))
+    succeeded, _ = a_reported_payment(shop, order_id, amount=900)
+    tell(shop, order_id, Happened.CREATED)
+    run(commit, succeeded, tx=shop)
+    restock(shop, BALM, 3)
+
+    assert reconsider(shop, order_id)
+
+    assert (counters(shop, BALM), states(shop)) == ((1, 0), ["sold"])
+    assert run(commit, succeeded, tx=shop) == Done()
+    assert counters(shop, BALM) == (1, 0)
+
+
+@pytest.mark.parametrize(
+    "happened", [(), (Happened.CREATED,), (Happened.CREATED, Happened.CANCELLED)]
+)
+def test_an_order_that_is_not_rejected_is_not_reconsidered(
+    shop: psycopg.Connection, happened: tuple[Happened, ...]
+) -> None:
+    restock(shop, BALM, 9)
+    order_id = an_order(shop, (BALM, 2))
+    tell(shop, order_id, *happened)
+    before = (counters(shop, BALM), types_told(shop), number_of(shop, "order_stock"))
+
+    assert not reconsider(shop, order_id)
+
+    assert (counters(shop, BALM), types_told(shop), number_of(shop, "order_stock")) == before
 
 
 def test_a_paid_order_leaves_the_shelf(shop: psycopg.Connection) -> None:

@@ -8,6 +8,7 @@ from threading import Barrier
 from typing import Any
 from uuid import UUID
 
+import msgspec
 import psycopg
 import pytest
 from hypothesis import given
@@ -190,8 +191,11 @@ def test_an_expired_forgery_learns_nothing_of_our_clock(shop: psycopg.Connection
         b"\xff\xfe",
         pytest.param(b"[" * 100_000, id="deep"),
         pytest.param(b'{"added": ' + b"[" * 30_000 + b"]" * 30_000 + b"}", id="deep field"),
-        a_report(NOBODYS, type="payment.failed"),
         a_report(NOBODYS, type=None),
+        a_report(NOBODYS, type=""),
+        a_report(NOBODYS, type=17),
+        a_report(NOBODYS, type="payment.failed\n"),
+        a_report(NOBODYS, type="x" * 256),
         a_report(NOBODYS, event_id=None),
         a_report(NOBODYS, event_id=""),
         a_report(NOBODYS, event_id="evt\0"),
@@ -213,6 +217,32 @@ def test_an_expired_forgery_learns_nothing_of_our_clock(shop: psycopg.Connection
 )
 def test_a_malformed_webhook_leaves_nothing(shop: psycopg.Connection, body: bytes) -> None:
     assert isinstance(refused(shop, sign(SECRET, body, NOW), body), WebhookMalformed)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        a_report(NOBODYS, type="payment.failed"),
+        a_report(NOBODYS, type="refund.succeeded", amount=-5350),
+        b'{"type": "account.updated"}',
+    ],
+)
+def test_what_the_gateway_tells_besides_is_a_success_that_stores_nothing(
+    shop: psycopg.Connection, caplog: pytest.LogCaptureFixture, body: bytes
+) -> None:
+    with caplog.at_level("INFO", "handlers.webhooks"):
+        assert webhook(shop, body) is Receipt.IGNORED
+
+    assert types_told(shop) == []
+    assert number_of(shop, "payments") == 0
+    (record,) = caplog.records
+    assert record.__dict__["report_type"] == msgspec.json.decode(body)["type"]
+
+
+def test_what_the_gateway_tells_besides_has_to_be_signed_as_well(shop: psycopg.Connection) -> None:
+    body = a_report(NOBODYS, type="payment.failed")
+
+    assert isinstance(refused(shop, sign("another secret", body, NOW), body), SignatureInvalid)
 
 
 def test_an_empty_secret_is_a_mistake_of_ours(shop: psycopg.Connection) -> None:

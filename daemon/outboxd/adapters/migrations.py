@@ -89,7 +89,7 @@ class Migrations:
         if missing:
             raise SchemaMismatch(
                 f"the database lacks {_counted(missing)} in schema {self._schema!r} "
-                f"(first: {missing[0]}): run `outboxd migrate up`"
+                f"(first: {missing[0]}): run `outboxd migrate`"
             )
 
     def _refuse_unknown(self, states: list[MigrationState]) -> None:

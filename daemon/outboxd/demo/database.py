@@ -17,7 +17,7 @@ from outboxd.resources import project_directory
 PLENTY = 1_000_000
 
 MOST_CONNECTIONS = 200
-"""Six pools with ten calls at a time, the handlers' own, the shop's ten, and those that killed
+"""Seven pools with ten calls at a time, the handlers' own, the shop's ten, and those that killed
 children leave behind for a moment."""
 
 

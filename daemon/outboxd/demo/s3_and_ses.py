@@ -10,13 +10,14 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from email.parser import HeaderParser
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import boto3
 import msgspec
 from botocore.config import Config
+from msgspec import Struct
 
 from outboxd.demo.errors import DemoError
 from outboxd.demo.lifeline import end_with_standard_input
@@ -35,6 +36,13 @@ TIMEOUT_SECONDS = 10.0
 Wsgi = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
 
 
+class Documents(Struct, frozen=True):
+    """How many there are, and of how many orders."""
+
+    stored: int = 0
+    orders: int = 0
+
+
 class S3AndSes:
     """Both at one endpoint, as their readers see them: what is stored, and what was sent."""
 
@@ -49,10 +57,11 @@ class S3AndSes:
         self._s3.create_bucket(Bucket=BUCKET)
         self._client("sesv2").create_email_identity(EmailIdentity=SENDER)
 
-    def documents(self) -> int:
-        """How many objects the bucket holds."""
+    def documents(self) -> Documents:
+        """What the bucket holds; an invoice is called by its order, in whatever folder."""
         pages = self._s3.get_paginator("list_objects_v2").paginate(Bucket=BUCKET)
-        return sum(page["KeyCount"] for page in pages)
+        keys = [found["Key"] for page in pages for found in page.get("Contents", ())]
+        return Documents(stored=len(keys), orders=len({PurePosixPath(key).stem for key in keys}))
 
     def mail(self) -> Mail:
         """What has been sent so far; each e-mail is asked for once."""

@@ -20,7 +20,7 @@ from outboxd.demo.database import demo_database, fill_shelves, migrate
 from outboxd.demo.errors import DemoError
 from outboxd.demo.options import DemoOptions
 from outboxd.demo.partners import Partners, running_partners
-from outboxd.demo.post_office import post_office
+from outboxd.demo.post_office import PostOffice, post_office
 from outboxd.demo.private_folder import private_folder
 from outboxd.demo.queues import Queues
 from outboxd.demo.s3_and_ses import S3AndSes, s3_and_ses
@@ -51,52 +51,54 @@ class Scene(Struct, frozen=True, kw_only=True):
         return _database(self.settings).schema
 
 
+class Stopped(Exception):
+    """Somebody asked for the end before everything had been started."""
+
+
 @contextmanager
 def scene(options: DemoOptions, say: Say, stopping: Callable[[], bool]) -> Iterator[Scene]:
     """A migrated database, provisioned queues, everybody whom the shop talks to, and the daemon,
     ready, in a temporary folder.
 
-    When `stopping` says so, the daemon is not waited for.
+    `stopping` is asked between the steps. Raises Stopped when it says so.
     """
+
+    def step(text: str) -> None:
+        if stopping():
+            raise Stopped
+        say(text)
+
     if options.aws_endpoint is not None:
         check_endpoint(options.aws_endpoint)
     with ExitStack() as stack:
         folder = stack.enter_context(private_folder("outboxd-demo-"))
-        say("creating a database")
+        step("creating a database")
         dsn = stack.enter_context(demo_database(options.database_url))
         endpoint = options.aws_endpoint
         if endpoint is None:
-            say("starting the local AWS")
+            step("starting the local AWS")
             endpoint = stack.enter_context(local_aws(folder / "localaws.log"))
         use_credentials(endpoint)
-        say("starting S3 and SES, a mail server, and the shop's partners")
-        documents = stack.enter_context(s3_and_ses(folder / "s3-and-ses.log"))
-        mail = stack.enter_context(post_office(folder / "mail", folder / "post-office.log"))
-        partners = stack.enter_context(running_partners(folder / "partners.log"))
-        mishaps.script(partners)
-        addresses = Addresses(
-            smtp_host=mail.host,
-            smtp_port=mail.port,
-            partners=partners.endpoint,
-            s3_and_ses=documents.endpoint,
-        )
-        configuration = Configuration(folder, dsn, endpoint, addresses, options)
+        step("starting S3 and SES, a mail server, and the shop's partners")
+        others = stack.enter_context(_others(folder))
+        configuration = Configuration(folder, dsn, endpoint, others.addresses, options)
         settings = load_settings(configuration.path, os.environ)
-        say("migrating and provisioning")
+        step("migrating and provisioning")
         migrate(_database(settings))
         fill_shelves(dsn)
         if options.aws_endpoint is not None:
             stack.callback(_clean_up, settings, say)
         provisioner = Provisioner(settings)
         provisioner.carry_out(provisioner.plan())
-        say("opening the shop")
-        shop = stack.enter_context(
-            storefront(dsn, secrets.token_hex(16), folder / "storefront.log")
-        )
-        say("starting the supervisor")
+        step("opening the shop")
+        secret = secrets.token_hex(16)
+        shop = stack.enter_context(storefront(dsn, secret, folder / "storefront.log"))
+        step("starting the supervisor")
         log = folder / "outboxd.log"
         supervisor = stack.enter_context(supervising(configuration.path, settings, log))
         supervisor.await_ready(stopping)
+        if stopping():
+            raise Stopped
         configuration.write(supervisor.port)
         yield Scene(
             dsn=dsn,
@@ -104,12 +106,40 @@ def scene(options: DemoOptions, say: Say, stopping: Callable[[], bool]) -> Itera
             configuration=configuration.path,
             log=log,
             queues=Queues(settings),
-            mail=mail.maildir,
-            partners=partners,
-            s3_and_ses=documents,
+            mail=others.mail.maildir,
+            partners=others.partners,
+            s3_and_ses=others.s3_and_ses,
             storefront=shop,
             supervisor=supervisor,
         )
+
+
+class _Others(Struct, frozen=True, kw_only=True):
+    """Everybody whom the shop's handlers talk to."""
+
+    s3_and_ses: S3AndSes
+    mail: PostOffice
+    partners: Partners
+
+    @property
+    def addresses(self) -> Addresses:
+        return Addresses(
+            smtp_host=self.mail.host,
+            smtp_port=self.mail.port,
+            partners=self.partners.endpoint,
+            s3_and_ses=self.s3_and_ses.endpoint,
+        )
+
+
+@contextmanager
+def _others(folder: Path) -> Iterator[_Others]:
+    with (
+        s3_and_ses(folder / "s3-and-ses.log") as documents,
+        post_office(folder / "mail", folder / "post-office.log") as mail,
+        running_partners(folder / "partners.log") as partners,
+    ):
+        mishaps.script(partners)
+        yield _Others(s3_and_ses=documents, mail=mail, partners=partners)
 
 
 def _clean_up(settings: Settings, say: Say) -> None:

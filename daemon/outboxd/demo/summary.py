@@ -6,28 +6,29 @@ import msgspec
 
 from outboxd.demo.counting import Count
 from outboxd.demo.flows import EFFECTS_OF_PAYMENT, Flow
-
-CONSUMERS = "consumer:"
+from outboxd.demo.wording import flow_title
 
 
 class Summary(msgspec.Struct, frozen=True, kw_only=True):
     """`restarts` and `kills_by_child` are by child; `problems` is empty when all is well.
 
-    `repetitions_explained` is the most that kills, and answers of partners that were lost on
-    purpose, account for: nobody can tell whether a call whose answer is lost was heard. A run is
-    `stopped` when somebody ended it at some moment, so that work may be left.
+    `emails_repeated` and `calls_repeated` are sums over the flows, each of which says how many of
+    them are explained. A run is `stopped` when somebody ended it at some moment, so that work may
+    be left.
     """
 
     orders: int
-    events_expected: int
     events_committed: int
     events_published: int
+    events_missing: int
+    events_unexpected: int
     effects_expected: int
     effects_missing: int
     effects_duplicated: int
     emails_repeated: int
     calls_repeated: int
-    repetitions_explained: int
+    wrong_shelves: int
+    refunds: int
     dead_letters: int
     outbox_backlog: int
     messages_left: int
@@ -41,20 +42,20 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     problems: tuple[str, ...]
 
 
+MAILED = ("emails_sent", "confirmations_sent")
+
+
 def summarize(
     count: Count,
     *,
     orders_wanted: int | None,
     restarts: Mapping[str, int],
     kills: Mapping[str, int],
-    concurrency: int,
-    answers_lost: int,
     exact_queues: bool,
     seconds: float,
     supervisor_exit_code: int,
 ) -> Summary:
-    """The summary of a run. `concurrency` is how many calls one pool makes at a time, and
-    `answers_lost` how often a partner did what it was asked and did not say so.
+    """The summary of a run, whose flows are `repetitions.explain`ed.
 
     `exact_queues` says that the queues' service counts exactly, as stand-ins do; AWS's own numbers
     settle within a minute, and what they do not explain proves nothing.
@@ -62,11 +63,8 @@ def summarize(
     A run without `orders_wanted` was stopped at some moment: work that was left is no problem, as
     long as it is somewhere.
     """
-    in_use_when_killed = concurrency * sum(
-        number for child, number in kills.items() if child.startswith(CONSUMERS)
-    )
     problems = [
-        *_never_allowed(count, in_use_when_killed, answers_lost),
+        *_never_allowed(count),
         *(_unfinished(count, orders_wanted) if orders_wanted is not None else ()),
         *(_lost(count) if orders_wanted is None and exact_queues else ()),
     ]
@@ -74,9 +72,11 @@ def summarize(
         problems.append(f"the supervisor ended with exit code {supervisor_exit_code}")
     facts = msgspec.structs.asdict(count)
     facts["flows"] = {**count.flows, "analytics_total": facts.pop("analytics_total")}
+    repeated = {name: flow.repeated for name, flow in count.flows.items()}
     return Summary(
         **facts,
-        repetitions_explained=in_use_when_killed + answers_lost,
+        emails_repeated=sum(repeated.get(name, 0) for name in MAILED),
+        calls_repeated=sum(times for name, times in repeated.items() if name not in MAILED),
         restarts=dict(restarts),
         kills=sum(kills.values()),
         kills_by_child=dict(kills),
@@ -87,25 +87,25 @@ def summarize(
     )
 
 
-def _never_allowed(count: Count, in_use_when_killed: int, answers_lost: int) -> Iterator[str]:
+def _never_allowed(count: Count) -> Iterator[str]:
     if count.effects_duplicated > 0:
         yield f"{count.effects_duplicated} effects happened more than once"
     if count.analytics_total.too_many > 0:
         yield f"{count.analytics_total.too_many} minor units were counted as sales and not ordered"
+    if count.wrong_shelves > 0:
+        yield f"{count.wrong_shelves} articles are not on their shelves as they were sold"
+    if count.refunds > 0:
+        yield f"{count.refunds} refunds are owed, and every order was paid once"
     if count.dead_letters > 0:
         yield f"{count.dead_letters} messages were dead-lettered"
-    if count.emails_repeated > in_use_when_killed:
-        yield (
-            f"{count.emails_repeated} e-mails were repeated, and kills explain "
-            f"{in_use_when_killed} at the most"
-        )
-    if count.calls_repeated > in_use_when_killed + answers_lost:
-        yield (
-            f"{count.calls_repeated} calls of partners were repeated, and kills and lost answers "
-            f"explain {in_use_when_killed + answers_lost} at the most"
-        )
+    for name, flow in count.flows.items():
+        if flow.repeated > flow.explained:
+            yield (
+                f"{flow_title(name)}: {flow.repeated} repeated, and kills and lost answers explain "
+                f"{flow.explained} at the most"
+            )
     if count.events_unexpected > 0:
-        yield f"{count.events_unexpected} events were published by repeated requests"
+        yield f"{count.events_unexpected} events were published that no order explains"
 
 
 def _lost(count: Count) -> Iterator[str]:
@@ -114,7 +114,7 @@ def _lost(count: Count) -> Iterator[str]:
     An order whose payment the stop came before has no second event yet.
     """
     waiting = count.outbox_backlog + count.messages_left + count.dead_letters
-    most = EFFECTS_OF_PAYMENT * (waiting + max(0, -count.events_unexpected))
+    most = EFFECTS_OF_PAYMENT * (waiting + count.events_missing)
     if count.effects_missing > most:
         yield (
             f"{count.effects_missing} effects are missing, and what still waits explains {most} "
@@ -133,5 +133,5 @@ def _unfinished(count: Count, orders_wanted: int) -> Iterator[str]:
         yield f"{count.outbox_backlog} events are not published"
     if count.messages_left > 0:
         yield f"{count.messages_left} messages are left in the queues"
-    if count.events_unexpected < 0:
-        yield f"{-count.events_unexpected} events are missing from the outbox"
+    if count.events_missing > 0:
+        yield f"{count.events_missing} events are missing from the outbox"

@@ -37,10 +37,12 @@ class Accepted(Struct):
 
 class Counts(Struct):
     """Requests to one service: `accepted` are new, `repeated` had been accepted before, and
-    `refused` were wrong. `faulted` were met by a fault, whatever else became of them."""
+    `refused` were wrong. `faulted` were met by a fault, whatever else became of them. `orders` is
+    of how many orders those that were accepted are."""
 
     requests: int = 0
     accepted: int = 0
+    orders: int = 0
     repeated: int = 0
     refused: int = 0
     faulted: int = 0
@@ -53,6 +55,7 @@ class Book:
         self.counts = {service: Counts() for service in Service}
         self.requests: deque[Request] = deque(maxlen=REQUESTS_KEPT)
         self._accepted: dict[tuple[str, str], Accepted] = {}
+        self._orders: dict[str, set[object]] = {service: set() for service in Service}
 
     def find(self, service: Service, key: str) -> Accepted | None:
         """What was accepted under this key."""
@@ -61,6 +64,11 @@ class Book:
     def accept(self, accepted: Accepted) -> None:
         """Remember it for ever: a service that forgets keys would do things twice."""
         self._accepted[accepted.service, accepted.key] = accepted
+        orders = self._orders[accepted.service]
+        orders.add(accepted.content["order_id"])
+        counts = self.counts[Service(accepted.service)]
+        counts.accepted += 1
+        counts.orders = len(orders)
 
     def accepted(self, service: str | None = None) -> list[Accepted]:
         """All that was accepted, oldest first."""
