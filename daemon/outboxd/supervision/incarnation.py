@@ -116,6 +116,8 @@ class Incarnation:
     def _overflowed(self) -> None:
         """It does not read its socket, so it cannot be controlled any more."""
         self._observer.frame_dropped(self.address.name, "to_child")
+        if self.killed.is_set():
+            return
         log.error("child does not read its channel", extra={"child": str(self.address)})
         self.blame(RestartReason.PROTOCOL)
         self.kill()

@@ -1,16 +1,22 @@
 """The supervisor's end of one incarnation's channel: a bounded queue out, a reader in."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from itertools import count
 
 import anyio
+import anyio.lowlevel
 from anyio.abc import SocketStream
 
 from outboxd.channels.bridge import FrameReader, frame
 from outboxd.channels.protocol import Address, Message
 from outboxd.core.errors import ProtocolError
 
-QUEUED_FRAMES = 1024
+QUEUED_FRAMES = 8192
 """Control frames that may wait for a child that does not read; one more and the child is ended."""
+
+BURST_FRAMES = 32
+"""After so many frames of one child the others have their turn, and what was routed is written."""
 
 
 class Link:
@@ -47,20 +53,36 @@ class Link:
         return self._sender.statistics().current_buffer_used
 
     async def write_frames(self) -> None:
-        """Write queued frames until the child is gone."""
+        """Write queued frames until the child is gone.
+
+        All that wait at once: written one by one, they would be overtaken by the bursts of several
+        pools, and a child that reads would be ended as one that does not.
+        """
         async for message in self._queue:
+            frames = [frame(message), *map(frame, self._waiting())]
             try:
-                await self._stream.send(frame(message))
+                await self._stream.send(b"".join(frames))
             except (anyio.BrokenResourceError, anyio.ClosedResourceError):
                 return
-            self._wrote()
+            for _ in frames:
+                self._wrote()
+
+    def _waiting(self) -> Iterator[Message]:
+        with suppress(anyio.WouldBlock, anyio.EndOfStream):
+            while True:
+                yield self._queue.receive_nowait()
 
     async def read_frames(self, took: Callable[[Message], None]) -> ProtocolError | None:
         """Hand every frame to `took` until end of file; the error if one was not understood."""
         reader = FrameReader(self._stream)
         try:
-            while (message := await reader.read()) is not None:
+            for number in count(1):
+                if (message := await reader.read()) is None:
+                    break
                 took(message)
+                # What has arrived together is read without a pause. After a stall that is a lot.
+                if number % BURST_FRAMES == 0:
+                    await anyio.lowlevel.checkpoint()
         except ProtocolError as error:
             return error
         return None
