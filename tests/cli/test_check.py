@@ -12,6 +12,7 @@ from outboxd.cli import check as command
 from outboxd.core.exit_codes import ExitCode
 from outboxd.resources import project_directory
 from tests.cli.conftest import Cli
+from tests.shop.production import PRODUCTION
 
 GOOD = """
 [database]
@@ -209,19 +210,6 @@ def test_the_effective_settings_are_shown_without_secrets(shop: Path) -> None:
     assert shown["queues"]["order-events"]["concurrency"] == 4
     assert shown["queues"]["order-events"]["visibility_seconds"] == 30
     assert shown["import_path"] == [str(shop)]
-
-
-PRODUCTION = {
-    "DATABASE_URL": "postgresql://localhost/shop",
-    "COURIER_URL": "https://courier.example",
-    "COURIER_TOKEN": "secret",
-    "WHATSAPP_URL": "https://whatsapp.example",
-    "WHATSAPP_TOKEN": "secret",
-    "PUSH_URL": "https://push.example",
-    "PUSH_TOKEN": "secret",
-    "SMTP_HOST": "mail.example",
-    "INVOICE_BUCKET": "invoices",
-}
 
 
 @pytest.mark.parametrize("name", ["outboxd.toml", "shop.toml"])

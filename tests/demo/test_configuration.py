@@ -11,18 +11,7 @@ from outboxd.core.settings import Settings
 from outboxd.demo.configuration import Addresses, Configuration, render
 from outboxd.demo.options import DemoOptions
 from outboxd.resources import project_directory
-
-PRODUCTION = {
-    "DATABASE_URL": "postgresql://db/shop",
-    "COURIER_URL": "https://courier.example",
-    "COURIER_TOKEN": "secret",
-    "WHATSAPP_URL": "https://whatsapp.example",
-    "WHATSAPP_TOKEN": "secret",
-    "PUSH_URL": "https://push.example",
-    "PUSH_TOKEN": "secret",
-    "SMTP_HOST": "mail.example",
-    "INVOICE_BUCKET": "invoices",
-}
+from tests.shop.production import PRODUCTION
 
 ADDRESSES = Addresses(
     smtp_host="127.0.0.1",

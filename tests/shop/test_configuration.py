@@ -16,27 +16,16 @@ from outboxd.core.settings import Settings
 from outboxd.resources import project_directory
 from outboxd.testing import run
 from tests.shop.customers import an_event
+from tests.shop.production import PRODUCTION
 
 SHOP = project_directory() / "config" / "shop.toml"
-
-ENVIRONMENT = {
-    "DATABASE_URL": "postgresql://db/shop",
-    "COURIER_URL": "https://courier.example",
-    "COURIER_TOKEN": "secret",
-    "WHATSAPP_URL": "https://whatsapp.example",
-    "WHATSAPP_TOKEN": "secret",
-    "PUSH_URL": "https://push.example",
-    "PUSH_TOKEN": "secret",
-    "SMTP_HOST": "mail.example",
-    "INVOICE_BUCKET": "invoices",
-}
 
 MINUTE = 60.0
 
 
 @pytest.fixture(scope="module")
 def settings() -> Settings:
-    return load_settings(SHOP, ENVIRONMENT)
+    return load_settings(SHOP, PRODUCTION)
 
 
 def patience(settings: Settings, queue: str) -> tuple[float, float]:

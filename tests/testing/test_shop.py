@@ -6,11 +6,10 @@ from uuid import uuid4
 import psycopg
 import pytest
 
-from handlers.orders import create_order
 from handlers.payments import mark_paid
 from outboxd import DeadLetter, Done, Retry
 from outboxd.testing import run
-from tests.shop.customers import COSTS, a_checkout, a_success, number_of
+from tests.shop.customers import COSTS, a_paid_order, a_success, number_of
 
 
 @pytest.fixture
@@ -20,7 +19,7 @@ def shop(shop_database: str) -> Iterator[psycopg.Connection]:
 
 
 def test_a_payment_is_applied(shop: psycopg.Connection) -> None:
-    event = a_success(create_order(shop, a_checkout()))
+    _, event, _ = a_paid_order(shop)
 
     assert run(mark_paid, event, tx=shop) == Done()
 
@@ -29,7 +28,7 @@ def test_a_payment_is_applied(shop: psycopg.Connection) -> None:
 
 
 def test_a_wrong_amount_needs_a_person(shop: psycopg.Connection) -> None:
-    event = a_success(create_order(shop, a_checkout()), COSTS - 1)
+    _, event, _ = a_paid_order(shop, amount=COSTS - 1)
 
     assert isinstance(run(mark_paid, event, tx=shop), DeadLetter)
 

@@ -3,22 +3,16 @@
 import argparse
 import signal
 import sys
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from importlib.util import find_spec
-from types import FrameType
 from typing import TYPE_CHECKING, Any
 
+from outboxd.cli.stopping import stopped_by_signals
 from outboxd.core.errors import OutboxdError
 from outboxd.core.exit_codes import ExitCode
 
 if TYPE_CHECKING:
     from outboxd.demo.options import DemoOptions
     from outboxd.demo.summary import Summary
-
-STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-"""Ctrl-C, a service manager, and a terminal that is closed."""
 
 INTERRUPTED = 128 + signal.SIGINT
 
@@ -95,7 +89,7 @@ def run(arguments: argparse.Namespace) -> int:
     from outboxd.demo.play import play
     from outboxd.demo.view import viewing
 
-    with _stopped_by_signals() as stopping, viewing() as view:
+    with stopped_by_signals() as stopping, viewing() as view:
         try:
             summary = play(_options(arguments), view, stopping)
         except OutboxdError as error:
@@ -137,24 +131,6 @@ def _options(arguments: argparse.Namespace) -> "DemoOptions":
         seed=arguments.seed,
         port=arguments.port,
     )
-
-
-@contextmanager
-def _stopped_by_signals() -> Iterator[threading.Event]:
-    """An event that the first signal sets; a second one interrupts whatever does not stop."""
-    stopping = threading.Event()
-
-    def stop(number: int, frame: FrameType | None) -> None:
-        if stopping.is_set():
-            raise KeyboardInterrupt
-        stopping.set()
-
-    previous = {number: signal.signal(number, stop) for number in STOP_SIGNALS}
-    try:
-        yield stopping
-    finally:
-        for number, handler in previous.items():
-            signal.signal(number, handler)
 
 
 def _print(summary: "Summary", *, as_json: bool) -> None:

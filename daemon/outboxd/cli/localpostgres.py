@@ -2,20 +2,15 @@
 
 import argparse
 import os
-import signal
 import threading
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
-from types import FrameType
 from typing import Any
 from urllib.parse import quote
 
+from outboxd.cli.stopping import stopped_by_signals
 from outboxd.core.errors import OutboxdError
 from outboxd.core.exit_codes import ExitCode
-
-STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-"""Ctrl-C, a service manager, and a terminal that is closed."""
 
 LOOK_SECONDS = 1.0
 """How often it is looked whether the server still runs."""
@@ -54,7 +49,7 @@ def run(arguments: argparse.Namespace) -> int:
 
     kept: Path | None = arguments.directory
     folder = default_directory(os.environ) if kept is None else kept.absolute()
-    with _stopped_by_signals() as stopping, owned_folder(folder, keep=kept is not None):
+    with stopped_by_signals() as stopping, owned_folder(folder, keep=kept is not None):
         try:
             server = EmbeddedPostgres(folder, binaries=_copied(folder), durable=kept is not None)
             server.start()
@@ -83,24 +78,6 @@ def _copied(folder: Path) -> Path | None:
     """The programs that a server of root had copied into a directory that is kept, if it had."""
     found = sorted(folder.glob("binaries/**/bin/postgres"))
     return found[0].parent if found else None
-
-
-@contextmanager
-def _stopped_by_signals() -> Iterator[threading.Event]:
-    """An event that the first signal sets; a second one interrupts whatever does not stop."""
-    stopping = threading.Event()
-
-    def stop(number: int, frame: FrameType | None) -> None:
-        if stopping.is_set():
-            raise KeyboardInterrupt
-        stopping.set()
-
-    previous = {number: signal.signal(number, stop) for number in STOP_SIGNALS}
-    try:
-        yield stopping
-    finally:
-        for number, handler in previous.items():
-            signal.signal(number, handler)
 
 
 def _wait(stopping: threading.Event, pid: int) -> None:

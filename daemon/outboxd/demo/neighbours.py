@@ -11,7 +11,6 @@ from outboxd.demo.errors import DemoError
 
 STOP_SECONDS = 5.0
 
-
 NOTHING: Mapping[str, str] = {}
 
 
@@ -27,10 +26,22 @@ def neighbour(
     The module has to end with its standard input (`lifeline.end_with_standard_input`), so that it
     is gone when this process is, however that ended. Raises DemoError if it does not start.
     """
+    command = ["-m", module, *arguments, "--stop-with-stdin"]
+    with announcing(command, module, log, environ) as line:
+        yield line
+
+
+@contextmanager
+def announcing(
+    arguments: Sequence[str], called: str, log: Path, environ: Mapping[str, str] = NOTHING
+) -> Iterator[str]:
+    """`python ARGUMENTS` while the block lasts; the first line that it printed. Raises DemoError if
+    there is none, of what it is `called`."""
     with log.open("ab") as output:
         process = subprocess.Popen(
-            [sys.executable, "-P", "-m", module, *arguments, "--stop-with-stdin"],
+            [sys.executable, "-P", *arguments],
             env={**os.environ, **environ},
+            # Nothing is ever written to it: its end tells the child that this process is gone.
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=output,
@@ -38,16 +49,16 @@ def neighbour(
             start_new_session=True,  # a Ctrl-C is for the demo, which stops the others in order
         )
     try:
-        yield _announced(process, module, log)
+        yield _announced(process, called, log)
     finally:
         _stop(process)
 
 
-def _announced(process: subprocess.Popen[str], module: str, log: Path) -> str:
+def _announced(process: subprocess.Popen[str], called: str, log: Path) -> str:
     assert process.stdout is not None
     line = process.stdout.readline().strip()
     if not line:
-        raise DemoError(f"{module} did not start: {log.read_text(errors='replace')[-2000:]}")
+        raise DemoError(f"{called} did not start: {log.read_text(errors='replace')[-2000:]}")
     return line
 
 
