@@ -47,7 +47,7 @@ async def assemble(slot: Slot, welcome: Welcome, mailbox: Mailbox) -> AsyncItera
     Raises SettingsError when the actor cannot work with these settings.
     """
     settings = welcome.settings
-    configure_logging(settings.logging, slot.name)
+    configure_logging(settings, slot.name)
     match slot.kind:
         case Kind.RELAY:
             wiring = assembled_relay(welcome, mailbox)
@@ -265,7 +265,7 @@ class Daemon:
         source = ConfigurationFile(
             configuration,
             only,
-            lambda accepted: configure_logging(accepted.logging, "supervisor"),
+            lambda accepted: configure_logging(accepted, "supervisor"),
             seconds=settings.supervisor.start_deadline_seconds,
         )
         self._supervisor = Supervisor(settings, specs, metrics, book, Notifier(), source=source)

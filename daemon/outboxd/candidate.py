@@ -32,25 +32,28 @@ def main() -> None:
     import msgspec
 
     with os.fdopen(answer, "wb") as pipe:
-        pipe.write(msgspec.msgpack.encode(_read(arguments.path)))
+        pipe.write(msgspec.msgpack.encode(_read(arguments.path, arguments.only)))
     sys.stderr.flush()
     os._exit(0)
 
 
-def _read(path: Path) -> "Candidate":
+def _read(path: Path, only: str | None) -> "Candidate":
     from outboxd.adapters.configuration import load_settings
     from outboxd.adapters.conninfo import conninfo_problems
     from outboxd.adapters.handlers import extend_import_path, handler_problems
+    from outboxd.core.children import children_of
     from outboxd.core.errors import SettingsError
-    from outboxd.core.reloading import Candidate
+    from outboxd.core.reloading import Candidate, run_by
     from outboxd.version import __version__
 
     try:
         settings = load_settings(path, os.environ)
+        specs = children_of(settings, only)
     except SettingsError as error:
         return Candidate(__version__, problems=error.problems)
     extend_import_path(settings.import_path)
-    problems = [*conninfo_problems(settings), *handler_problems(settings)]
+    # A host that runs the relay alone need not have the code of handlers.
+    problems = [*conninfo_problems(settings), *handler_problems(run_by(settings, specs))]
     if problems:
         return Candidate(__version__, problems=tuple(f"{path}: {each}" for each in problems))
     return Candidate(__version__, settings=settings)
@@ -61,6 +64,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("path", type=Path, help="the configuration file")
     parser.add_argument("--supervisor", type=int, required=True, help="the supervisor's pid")
     parser.add_argument("--seconds", type=int, required=True, help="how long it may take")
+    parser.add_argument("--only", help="the part whose handlers are imported")
     return parser.parse_args()
 
 

@@ -93,7 +93,7 @@ def test_its_handlers_load_as_they_are_configured(page: str, tmp_path: Path) -> 
     settings = load_settings(tmp_path / "outboxd.toml", {})
 
     assert handler_problems(settings) == []
-    assert len(load_handlers(settings, "orders")) == len(blocks) == 5
+    assert len(load_handlers(settings, "orders")) == len(blocks) == 6
     import_module("invoices").engine.dispose()
 
 

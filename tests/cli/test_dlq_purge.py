@@ -100,6 +100,16 @@ def test_what_was_buried_after_it_began_was_not_meant(
     assert faulty.where == ([], [2])
 
 
+def test_one_that_is_too_new_is_not_called_missing(cli: Cli, faulty: Scene, aws: LocalAws) -> None:
+    aws.advance(60)
+    (letter,) = faulty.bury(1)
+
+    code, out, err = cli("dlq", "purge", "orders", "--id", letter, "--yes")
+
+    assert (code, err) == (ExitCode.OK, "")
+    assert out.endswith("newer than this command, and left: 1 dead letter\n")
+
+
 def test_a_delete_that_fails_for_good_is_told_and_ends_it(
     cli: Cli, faulty: Scene, aws: LocalAws
 ) -> None:

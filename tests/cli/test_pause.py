@@ -7,9 +7,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import anyio
 import pytest
 from anyio.from_thread import start_blocking_portal
 
+from outboxd.cli import control as command
 from outboxd.supervision.control import serve_control
 from outboxd.supervision.control_socket import ControlSocket
 from outboxd.supervision.pauses import UnknownQueue
@@ -107,6 +109,26 @@ def test_what_a_daemon_says_it_has_done_is_printed(cli: Cli, daemon: Daemon) -> 
     assert cli("reload", "--all") == (0, "reloaded, everything: True\n", "")
     assert cli("restart", "relay") == (0, "relay restarted\n", "")
     assert cli("dump") == (0, "supervisor, relay\n", "")
+
+
+def test_an_order_that_takes_long_says_what_it_waits_for(
+    cli: Cli,
+    daemon: Daemon,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """The daemon here is at it for as long as nothing is told."""
+    monkeypatch.setattr(command, "PATIENCE_SECONDS", 0.01)
+
+    async def takes_long(child: str) -> str:
+        waiting = "outboxd: waiting for processes"
+        while not capsys.readouterr().err.startswith(waiting):  # noqa: ASYNC110  nobody tells
+            await anyio.sleep(0.001)
+        return f"{child} restarted"
+
+    monkeypatch.setattr(daemon, "restart", takes_long)
+
+    assert cli("restart", "relay") == (0, "relay restarted\n", "")
 
 
 def test_a_child_that_is_not_there(cli: Cli, daemon: Daemon) -> None:

@@ -15,6 +15,7 @@ from outboxd.cli.status_text import bars, status_text
 from outboxd.core.exit_codes import ExitCode
 from outboxd.core.figures import UNKNOWN
 from outboxd.supervision.status.model import QueueHistory, Status, Trouble
+from outboxd.version import __version__
 from tests.cli.conftest import Cli
 from tests.supervision.status_scene import a_child, a_handler, a_queue, a_status, an_outbox
 
@@ -52,6 +53,8 @@ BODIES = {
     "/degraded": msgspec.json.encode(DEGRADED),
     "/strange": b"[1]",
     "/text": b"hello",
+    "/another": b'{"health": "healthy"}',
+    "/odd": msgspec.json.encode({**document(a_status()), "problems": 1}),
 }
 
 
@@ -119,6 +122,8 @@ def test_for_programs_it_is_the_document_itself(cli: Cli, daemon: str) -> None:
         ("/nothing", "answers 404"),
         ("/strange", "is not the status of an outboxd"),
         ("/text", "is not the status of an outboxd"),
+        ("/another", f"is not the status of an outboxd {__version__} (it has no 'summary')"),
+        ("/odd", f"is not the status of an outboxd {__version__} ('int' object is not iterable)"),
     ],
 )
 def test_what_is_no_status_is_a_line(cli: Cli, daemon: str, path: str, why: str) -> None:

@@ -160,6 +160,26 @@ def test_without_a_database_the_queues_are_asked(cli: Cli, folder: Path, endpoin
     assert "there is no [database] to ask" in err
 
 
+def test_a_letter_in_a_shared_queue_is_of_the_queue_that_it_came_from(
+    cli: Cli, folder: Path, endpoint: str
+) -> None:
+    queue = """
+        [queues.{name}]
+        dead_letter = "orders-dlq"
+        [[queues.{name}.handlers]]
+        event = "*"
+        handler = "shop:ship"
+        name = "{name}"
+        inbox = "off"
+        """
+    shared = "".join(queue.format(name=name) for name in ("orders", "payments"))
+    (folder / "outboxd.toml").write_text(f'[aws]\nendpoint_url = "{endpoint}"\n{shared}')
+    event = uuid4()
+    bury(endpoint, event, "m-1")
+
+    assert f"`outboxd dlq redrive orders --id {event}`" in asked(cli, event).out
+
+
 def test_an_id_that_is_no_uuid_is_a_usage_error(cli: Cli) -> None:
     code, _, err = asked(cli, "42")
 

@@ -59,6 +59,14 @@ def test_only_who_counts_the_queue_says_how_long_it_is() -> None:
     assert scene.value("queue_attributes_last_success_timestamp_seconds") == 1000
 
 
+def test_dead_letters_that_cannot_be_counted_any_more_are_not_told_as_they_were() -> None:
+    scene = Scene()
+    scene.metrics.sampled(Depth(3, 2, 1, 4))
+    scene.metrics.sampled(Depth(3, 2, 1, None))
+    assert scene.value("queue_messages", state="visible") == 3
+    assert scene.value("queue_dlq_messages") is None
+
+
 def test_what_is_told_is_counted() -> None:
     scene = Scene()
     observer: ConsumerObserver = scene.metrics

@@ -101,6 +101,8 @@ def of_queue(settings: Settings = SETTINGS, **attributes: str) -> set[Code]:
         ({"ahead_seconds": 4.9}, set()),
         ({"role_limit": 14}, {Code.CONNECTIONS_TOO_FEW}),
         ({"role_limit": 15}, set()),
+        ({"role_limit": 3, "superuser": True}, set()),
+        ({"role_limit": 20, "others": 50}, set()),
         ({"others": 82}, set()),
         ({"others": 83}, {Code.CONNECTIONS_TIGHT}),
         ({"settings": {"max_connections": "100", "autovacuum": "off"}}, {Code.AUTOVACUUM_OFF}),

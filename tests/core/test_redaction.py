@@ -2,7 +2,13 @@
 
 import pytest
 
-from outboxd.core.redaction import redacted, without_secrets
+from outboxd.core.redaction import (
+    redacted,
+    redactor,
+    secrets_in_environment,
+    secrets_of,
+    without_secrets,
+)
 from outboxd.core.settings import (
     AwsSettings,
     DatabaseSettings,
@@ -71,3 +77,41 @@ def test_an_error_without_a_secret_stays_as_it_is() -> None:
 
     assert without_secrets(text, "postgresql://u@h/d") == text
     assert without_secrets(text, "postgresql://h/d") == text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "cannot reach postgresql://u:hunter2@h/d",
+        'password authentication failed for "hunter2"',
+        "proxy http://me:hunter2@proxy:4566 does not answer",
+        "https://bob:hunter2@ter@elsewhere/ does not answer",
+        "password='hunter2 too' is wrong",
+        'login failed: {"password": "hunter2"}',
+        "GET /?X-Amz-Signature=hunter2&X-Amz-Security-Token=hunter2 failed",
+        "refused: Authorization: Bearer hunter2hunter2",
+        "the key of hunter2-of-aws is not valid",
+    ],
+)
+def test_a_text_of_the_log_is_cleansed(text: str) -> None:
+    environment = {"AWS_SECRET_ACCESS_KEY": "hunter2-of-aws"}
+    redact = redactor([*secrets_of(SETTINGS), *secrets_in_environment(environment)])
+
+    assert "hunter2" not in redact(text)
+    assert "***" in redact(text)
+
+
+def test_a_text_of_the_log_stays_as_it_is_where_nothing_is_secret() -> None:
+    """A short password hides where it is a word; the path of a secret's file is no secret."""
+    environment = {
+        "PGPASSWORD": "app",
+        "TOKEN_FILE": "/run/secrets/token",
+        "HOME": "/home/somebody",
+    }
+    database = DatabaseSettings(url="postgresql://u:app@h/d")
+    redact = redactor([*secrets_of(database), *secrets_in_environment(environment)])
+    text = "application lost /run/secrets/token in /home/somebody; 3 tokens, see https://h/a@b"
+
+    assert redact(text) == text
+    assert redact("is it app?") == "is it ***?"
+    assert redactor([])(text) == text

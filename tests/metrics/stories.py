@@ -68,6 +68,7 @@ _SURVEYED = _outbox("outbox_stats_last_success_timestamp_seconds")
 _TOLD = _child("child_last_metrics_timestamp_seconds")
 _RUNNING = _orders("messages_in_progress", handler="mailer")
 _LIMIT = _orders("concurrency_limit")
+_LETTERS = _orders("queue_dlq_messages")
 
 STORIES = (
     # a scrape that fails; no daemon at all; both is well
@@ -124,6 +125,10 @@ STORIES = (
     fires("OutboxdCountsStale", {_COUNTED: "60x20", _SURVEYED: "0+60x20"}, _ORDERS),
     fires("OutboxdCountsStale", {_COUNTED: "0+60x20", _SURVEYED: "0x20"}, _OUTBOX),
     silent("OutboxdCountsStale", {_COUNTED: "0+60x20", _SURVEYED: "0+60x20"}),
+    # never counted, and so without a time of it; or without its dead-letter queue
+    fires("OutboxdCountsStale", {_LIMIT: "10x20"}, _ORDERS),
+    fires("OutboxdCountsStale", {_LIMIT: "10x20", _COUNTED: "0+60x20"}, _ORDERS),
+    silent("OutboxdCountsStale", {_LIMIT: "10x20", _COUNTED: "0+60x20", _LETTERS: "0x20"}),
     fires(
         "OutboxdMetricsDropped",
         {_child("metrics_series_dropped_total"): "0+4x20"},
@@ -230,8 +235,8 @@ STORIES = (
         {_orders("dead_letters_total", handler="mailer", reason="rejected"): "0 4x30"},
         minute=25,
     ),
-    fires("OutboxdDeadLettersWaiting", {_orders("queue_dlq_messages"): "3x90"}, _ORDERS, minute=80),
-    silent("OutboxdDeadLettersWaiting", {_orders("queue_dlq_messages"): "3x50 0x40"}, minute=80),
+    fires("OutboxdDeadLettersWaiting", {_LETTERS: "3x90"}, _ORDERS, minute=80),
+    silent("OutboxdDeadLettersWaiting", {_LETTERS: "3x50 0x40"}, minute=80),
     fires("OutboxdVisibilityLost", {_orders("visibility_lost_total"): "0x15 1x9"}, _ORDERS),
     silent("OutboxdVisibilityLost", {_orders("visibility_lost_total"): "0 4x30"}),
     fires("OutboxdHandlerStuck", {_STARTED: "60x30"}, {**JOB, "queue": "orders"}),

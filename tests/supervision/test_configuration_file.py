@@ -6,10 +6,12 @@ from pathlib import Path
 
 import anyio
 import anyio.to_thread
+import msgspec
 import pytest
 
 from outboxd.core.clock import boottime
 from outboxd.core.errors import SettingsError
+from outboxd.core.settings import Settings, SupervisorSettings
 from outboxd.supervision import configuration_file
 from outboxd.supervision.configuration_file import ConfigurationFile
 
@@ -22,6 +24,14 @@ event = "*"
 handler = "staged:handle"
 name = "staged"
 inbox = "off"
+"""
+RELAY = """
+[database]
+url = "postgresql://localhost/shop"
+[relay]
+[[relay.routes]]
+events = "*"
+to = ["sqs:orders"]
 """
 HANDLER = """
 def handle(event):
@@ -56,8 +66,8 @@ def stage(path: Path, at_import: str) -> None:
     (path.parent / "staged.py").write_text(at_import + HANDLER)
 
 
-def source(path: Path, seconds: float = 30) -> ConfigurationFile:
-    return ConfigurationFile(path, None, lambda _: None, seconds=seconds)
+def source(path: Path, seconds: float = 30, only: str | None = None) -> ConfigurationFile:
+    return ConfigurationFile(path, only, lambda _: None, seconds=seconds)
 
 
 async def refusal(source: ConfigurationFile) -> str:
@@ -116,6 +126,24 @@ async def test_an_import_that_hangs_is_ended(path: Path) -> None:
     assert boottime() - began < 20
 
 
+async def test_the_bound_of_the_imports_is_that_of_the_configuration_in_use(path: Path) -> None:
+    patient = source(path, seconds=0.001)
+    assert "took more than 0.001 s" in await refusal(patient)
+
+    patient.adopted(Settings(supervisor=SupervisorSettings(start_deadline_seconds=30)))
+
+    assert (await patient.read()).consumed == ("orders",)
+
+
+async def test_handlers_that_run_elsewhere_need_not_be_here(path: Path) -> None:
+    write(path, CONFIGURATION.replace("staged:", "nowhere:") + RELAY)
+
+    settings = await source(path, only="relay").read()
+
+    assert settings.consumed == ("orders",)
+    assert "nowhere" in await refusal(source(path, only="consumer:orders"))
+
+
 async def test_every_problem_is_told(path: Path) -> None:
     write(path, CONFIGURATION.replace("event =", "evnt =") + "concurency = 4\n")
 
@@ -133,6 +161,18 @@ async def test_another_version_of_outboxd_is_for_a_restart(
     told = await refusal(source(path))
 
     assert "is installed now, and this is 0.0.1: restart it to use the new one" in told
+
+
+async def test_another_version_is_told_although_its_settings_mean_nothing_here(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answer = msgspec.msgpack.encode({"version": "99.1", "settings": {"quantum": True}})
+    (path.parent / "newer.py").write_text(f"import os; os.write(1, {answer!r})")
+    monkeypatch.setenv("PYTHONPATH", str(path.parent))
+
+    newer = ConfigurationFile(path, None, lambda _: None, seconds=30, module="newer")
+
+    assert "outboxd 99.1 is installed now" in await refusal(newer)
 
 
 async def test_a_check_that_is_cancelled_leaves_no_process(path: Path, tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ import anyio
 import pytest
 from msgspec.structs import replace
 
+from outboxd.core.clock import boottime
 from outboxd.core.exit_codes import ExitCode
 from outboxd.core.settings import (
     HandlerSettings,
@@ -21,6 +22,7 @@ from outboxd.core.settings import (
 )
 from outboxd.supervision.observing import RestartReason
 from outboxd.supervision.process import Spawn
+from outboxd.supervision.replacements import NotReplaced, UnknownChild
 from outboxd.supervision.sd_notify import Notifier
 from outboxd.supervision.supervisor import NotReloaded
 from tests.supervision.scene import (
@@ -372,6 +374,73 @@ async def test_a_stop_shortens_the_time_of_a_child_that_drains_for_a_reload(spaw
             scene.supervisor.stop("test")
             await scene.facts.until(lambda f: "consumer:deaf/1 stopped" in f.history)
     assert scene.run.code is ExitCode.DRAIN_DEADLINE
+
+
+async def test_what_overruns_a_stop_counts_although_the_reload_was_to_end_it(spawn: Spawn) -> None:
+    patient = SupervisorSettings(grace_seconds=2, escalation_seconds=1)
+    deaf = QueueSettings(handlers=(replace(HANDLER, timeout_seconds=600),))
+    settings = Settings(supervisor=patient, queues={"deaf": deaf, "kind": QUEUE})
+    async with running(spawn, settings) as scene:
+        scene.source.settings = replace(settings, queues={"kind": QUEUE})
+        os.kill(os.getpid(), signal.SIGHUP)
+        await scene.facts.until(lambda f: "consumer:deaf/1 draining" in f.history)
+    assert scene.run.code is ExitCode.DRAIN_DEADLINE
+
+
+async def test_a_process_has_the_time_of_the_handlers_that_it_runs(spawn: Spawn) -> None:
+    """The new configuration may give them less, or have none of them."""
+    name = "consumer:slow_to_drain/1"
+    long = replace(QUEUE, handlers=(replace(HANDLER, timeout_seconds=600),))
+    async with running(spawn, with_queues(slow_to_drain=long)) as scene:
+        scene.source.settings = with_queues(slow_to_drain=QUEUE)
+        os.kill(os.getpid(), signal.SIGHUP)
+        await scene.facts.until(lambda f: f"{name} draining" in f.history)
+
+        draining = scene.supervisor.life(name).current
+        assert draining is not None
+        assert draining.order.timetable.drain_by > boottime() + 500
+
+
+async def test_a_start_that_hangs_is_not_waited_for_as_long_as_handlers_are(spawn: Spawn) -> None:
+    name = "consumer:slow_start/1"
+    long = replace(QUEUE, handlers=(replace(HANDLER, timeout_seconds=600),))
+    scene = Scene(spawn, with_queues(slow_start=long), None)
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(scene.run)
+        await scene.facts.until(lambda _: scene.supervisor.life(name).current is not None)
+        starting = scene.supervisor.life(name).current
+        tasks.start_soon(scene.supervisor.life(name).renew, RestartReason.OPERATOR)
+        await scene.facts.until(lambda f: f"{name} draining" in f.history)
+
+        assert starting is not None
+        late = starting.started_at + QUICK.start_deadline_seconds + 5
+        assert starting.order.timetable.kill_at < late
+        scene.supervisor.stop("test")
+        starting.kill()
+
+
+async def test_a_restart_that_has_waited_for_a_reload_is_of_what_is_there_then(
+    spawn: Spawn,
+) -> None:
+    async with running(spawn, with_queues(slow_to_drain=QUEUE)) as scene:
+        slow = replace(QUEUE, concurrency=2)
+        scene.source.settings = replace(
+            SETTINGS, queues={"slow_to_drain": slow, "polite": replace(QUEUE, processes=2)}
+        )
+        os.kill(os.getpid(), signal.SIGHUP)
+        await scene.facts.until(lambda f: "consumer:slow_to_drain/1 draining" in f.history)
+
+        with pytest.raises(UnknownChild, match=KIND):
+            await scene.supervisor.restart(KIND)
+
+
+async def test_a_stop_takes_no_orders_to_restart(spawn: Spawn) -> None:
+    async with running(spawn, with_queues(slow_to_drain=QUEUE)) as scene:
+        scene.supervisor.stop("test")
+
+        with pytest.raises(NotReplaced, match="outboxd is stopping"):
+            await scene.supervisor.restart("consumer:slow_to_drain")
+    assert scene.facts.restarts == []
 
 
 async def test_a_restart_by_order_concerns_a_child_or_a_pool(spawn: Spawn) -> None:

@@ -1,3 +1,4 @@
+import select
 import socket
 import time
 from pathlib import Path
@@ -32,6 +33,19 @@ def test_readiness_status_and_stopping_are_told(manager: socket.socket) -> None:
         assert told(manager) == "STATUS=2/3 children ready"
         assert told(manager).splitlines()[0] == "READY=1"
         assert told(manager).splitlines()[0] == "STOPPING=1"
+
+
+@pytest.mark.parametrize("character", ["x", "ü"])
+def test_a_status_is_never_so_long_that_readiness_is_lost_with_it(
+    manager: socket.socket, character: str
+) -> None:
+    """systemd ignores a datagram of more than PIPE_BUF bytes."""
+    with manager:
+        Notifier({"NOTIFY_SOCKET": manager.getsockname()}).ready(f"problems: {character * 9000}")
+
+        datagram = manager.recv(20_000)
+    assert len(datagram) <= select.PIPE_BUF
+    assert datagram.decode().startswith(f"READY=1\nSTATUS=problems: {character}")
 
 
 def test_an_abstract_socket_is_understood() -> None:

@@ -6,6 +6,9 @@ from outboxd.supervision.status.model import Destination, QueueHistory, Status
 from tests.supervision.status_scene import a_child, a_handler, a_queue, a_status, an_outbox
 
 WAITING = QueueHistory(visible=(3.0,) * 6, handled_per_second=(), p95_seconds=())
+TELLS = QueueHistory(visible=(None,) * 6, handled_per_second=(0.0,) * 6, p95_seconds=())
+BEGINS = QueueHistory(visible=(None,) * 6, handled_per_second=(None, *(0.0,) * 5), p95_seconds=())
+REPLACED = QueueHistory(visible=(*(3.0,) * 5, None), handled_per_second=(0.0,) * 6, p95_seconds=())
 SHUT = Destination(name="sqs:orders", up=False, published_per_second=0.0)
 
 
@@ -80,6 +83,18 @@ SHUT = Destination(name="sqs:orders", up=False, published_per_second=0.0)
             a_status(queues=(a_queue(receive_errors_per_second=0.2),)),
             "degraded",
             ["orders: receiving fails, and is tried again"],
+        ),
+        (
+            a_status(queues=(a_queue(counted_seconds_ago=None, history=TELLS),)),
+            "degraded",
+            ["orders has not been counted: how much waits is not known"],
+        ),
+        (a_status(queues=(a_queue(counted_seconds_ago=None, history=BEGINS),)), "healthy", []),
+        (a_status(queues=(a_queue(counted_seconds_ago=None, history=REPLACED),)), "healthy", []),
+        (
+            a_status(queues=(a_queue(dead_letters=None),)),
+            "healthy",
+            ["the dead letters of orders cannot be counted"],
         ),
         (
             a_status(queues=(a_queue(counted_seconds_ago=300),)),

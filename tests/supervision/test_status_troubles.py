@@ -6,12 +6,12 @@ from collections.abc import Iterator
 import pytest
 
 from outboxd.channels.protocol import Sample
+from outboxd.core.redaction import redactor, secrets_of
 from outboxd.core.settings import DatabaseSettings, HandlerSettings, QueueSettings, Settings
 from outboxd.supervision.status import names
 from outboxd.supervision.status.counted_troubles import counted_troubles
 from outboxd.supervision.status.log_tap import LogTap
 from outboxd.supervision.status.readings import Readings
-from outboxd.supervision.status.redacting import redactor
 from outboxd.supervision.status.troubles import KEPT, LONGEST_TEXT, Troubles
 
 SETTINGS = Settings(
@@ -62,7 +62,7 @@ def troubles() -> Troubles:
 @pytest.fixture
 def logger(troubles: Troubles) -> Iterator[logging.Logger]:
     logger = logging.getLogger("outboxd.test_status")
-    tap = LogTap(troubles, redactor(lambda: [SETTINGS]))
+    tap = LogTap(troubles, redactor(secrets_of(SETTINGS)))
     logger.addHandler(tap)
     yield logger
     logger.removeHandler(tap)

@@ -21,7 +21,9 @@ def test_the_supervisor_imports_no_database_no_aws_and_no_handler(scene: Scene) 
     # A file: a pipe that nobody empties meanwhile could stop the daemon.
     log = scene.directory / "imports.log"
     with log.open("wb") as output:
-        process = subprocess.Popen([*run, "--config", str(scene.configuration)], stderr=output)
+        process = subprocess.Popen(
+            [*run, "--config", str(scene.configuration)], stdout=output, stderr=output
+        )
     try:
         eventually(lambda: (get(f"127.0.0.1:{port}", "/readyz") or (0,))[0] == 200)
         status = Path(f"/proc/{process.pid}/status").read_text()

@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Sequence
 
+from outboxd.core.log_facts import EVENT_LOGGER
 from outboxd.core.outbox import StoredEvent
 from outboxd.core.outgoing import body_of, utf8_bytes
 from outboxd.core.packing import PackLimits
@@ -10,7 +11,7 @@ from outboxd.core.relay_outcomes import Accepted, EntryResult, Refused
 from outboxd.core.settings import Envelope
 from outboxd.ports.destination import Entry, StillOurs, Withheld
 
-log = logging.getLogger(__name__)
+log = logging.getLogger(EVENT_LOGGER)
 
 LIMITS = PackLimits(entries=100, pack_bytes=10_000_000, entry_bytes=10_000_000)
 

@@ -3,13 +3,12 @@
 import argparse
 import os
 import sys
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager, redirect_stdout
+from contextlib import AbstractContextManager, redirect_stdout
 from typing import TYPE_CHECKING, Any
 
 from outboxd.cli.arguments import add_config_argument
 from outboxd.cli.check_live import add_live_arguments, check_live, require_live
+from outboxd.cli.long_work import told_when_slow
 from outboxd.core.errors import SettingsError
 from outboxd.core.exit_codes import ExitCode
 
@@ -84,19 +83,11 @@ def _problems(settings: "Settings") -> list[str]:
         return [*conninfo_problems(settings), *handler_problems(settings, _told_when_slow)]
 
 
-@contextmanager
-def _told_when_slow(handler: str) -> Iterator[None]:
+def _told_when_slow(handler: str) -> AbstractContextManager[None]:
     """Say once on standard error what is waited for: a module that connects to something while it
     is imported would look like a check that hangs. It is not stopped, for it may only be slow."""
     module = handler.partition(":")[0]
-    line = f"outboxd: still importing {module} ...\n"
-    timer = threading.Timer(PATIENCE_SECONDS, sys.stderr.write, [line])
-    timer.daemon = True
-    timer.start()
-    try:
-        yield
-    finally:
-        timer.cancel()
+    return told_when_slow(f"still importing {module} ...", PATIENCE_SECONDS)
 
 
 def _show(settings: "Settings") -> None:

@@ -1,5 +1,6 @@
 """Asks a person before something that cannot be undone."""
 
+import signal
 import sys
 
 from outboxd.core.errors import OutboxdError
@@ -18,7 +19,7 @@ def confirm(what: str, *, yes: bool) -> None:
         return
     _require_a_person(what)
     print(f"{what}. Go on? [y/N] ", end="", file=sys.stderr, flush=True)
-    if sys.stdin.readline().strip().lower() not in ("y", "yes"):
+    if _answer().lower() not in ("y", "yes"):
         raise NotConfirmed("not confirmed; nothing was done")
 
 
@@ -31,8 +32,21 @@ def confirm_by_name(what: str, name: str, *, yes: bool) -> None:
         return
     _require_a_person(what)
     print(f"{what}. Type {name} to go on: ", end="", file=sys.stderr, flush=True)
-    if sys.stdin.readline().strip() != name:
+    if _answer() != name:
         raise NotConfirmed("not confirmed; nothing was done")
+
+
+def _answer() -> str:
+    """What the person typed. A Ctrl-C here ends the command at once, whatever it is for later: to
+    wait for the end of the work in hand is for work that has begun."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        return sys.stdin.readline().strip()
+    except KeyboardInterrupt:
+        print(file=sys.stderr)
+        raise
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def _require_a_person(what: str) -> None:

@@ -3,10 +3,12 @@
 import argparse
 import os
 import socket
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from outboxd.cli.arguments import add_config_argument
+from outboxd.cli.long_work import told_when_slow
 from outboxd.core.errors import OutboxdError
 from outboxd.core.exit_codes import ExitCode
 
@@ -14,6 +16,14 @@ if TYPE_CHECKING:
     from outboxd.supervision.orders import Answer, Order
 
 ANSWER_SECONDS = 10.0
+
+PATIENCE_SECONDS = 5.0
+"""After that it is said why an order may take longer."""
+
+WAITING = (
+    "waiting for processes to finish what they have in hand; "
+    "Ctrl-C ends this command and not what it has ordered"
+)
 
 
 class NoControl(OutboxdError):
@@ -69,7 +79,9 @@ def order(
     It is waited for at most `seconds`; None waits for as long as it takes, which is for orders that
     take as long as handlers do. Raises NoControl or OrderRefused.
     """
-    answer = _ask(arguments.socket or _configured(arguments.config), message, seconds)
+    path = arguments.socket or _configured(arguments.config)
+    with told_when_slow(WAITING, PATIENCE_SECONDS) if seconds is None else nullcontext():
+        answer = _ask(path, message, seconds)
     if not answer.ok:
         raise OrderRefused(answer.error)
     print(answer.done if done is None else done)

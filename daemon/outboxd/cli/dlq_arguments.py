@@ -11,6 +11,7 @@ from outboxd.cli.parsing import UsageError
 
 if TYPE_CHECKING:
     from outboxd.core.letter_filters import Selection
+    from outboxd.core.settings import Settings
 
 
 class Moment(NamedTuple):
@@ -33,7 +34,7 @@ def add_common(parser: argparse.ArgumentParser) -> None:
 
 
 def add_filters(parser: argparse.ArgumentParser) -> None:
-    """`--id`, `--type`, `--reason`, `--handler`, `--older-than`, `--newer-than`."""
+    """`--id`, `--type`, `--reason`, `--handler`, `--source`, `--older-than`, `--newer-than`."""
     filters = parser.add_argument_group(
         "which letters", "of several filters all must hold, of a repeated one any"
     )
@@ -66,6 +67,13 @@ def add_filters(parser: argparse.ArgumentParser) -> None:
         help="letters that this handler has given up",
     )
     filters.add_argument(
+        "--source",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="letters of this SQS queue, such as QUEUE before it was renamed (default: QUEUE's)",
+    )
+    filters.add_argument(
         "--older-than",
         type=moment,
         metavar="AGE|TIME",
@@ -94,8 +102,10 @@ def add_body(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def selection_of(arguments: argparse.Namespace, now: float) -> "Selection":
-    """The filters of the command line. Raises UsageError."""
+def selection_of(arguments: argparse.Namespace, settings: "Settings", now: float) -> "Selection":
+    """The filters of the command line, for letters of the queue's own unless told otherwise.
+
+    Raises UsageError."""
     from outboxd.core.expectations import suggestion
     from outboxd.core.letter_filters import Selection
     from outboxd.core.redrive import REASONS
@@ -111,7 +121,13 @@ def selection_of(arguments: argparse.Namespace, now: float) -> "Selection":
     if since is not None and until is not None and since > until:
         raise UsageError("no letter is both: --older-than is a time before that of --newer-than")
     return Selection.of(
-        arguments.id, arguments.reason, arguments.type, arguments.handler, since, until
+        arguments.id,
+        arguments.reason,
+        arguments.type,
+        arguments.handler,
+        since,
+        until,
+        arguments.source or [settings.sqs_queue_name(arguments.queue)],
     )
 
 
@@ -142,7 +158,7 @@ def _words(arguments: argparse.Namespace) -> Iterator[str]:
     if arguments.id:
         number = len(arguments.id)
         yield f"id {arguments.id[0]}" if number == 1 else f"{number} ids"
-    for name in ("type", "reason", "handler"):
+    for name in ("type", "reason", "handler", "source"):
         if values := getattr(arguments, name):
             yield f"{name} {' or '.join(values)}"
     if arguments.older_than is not None:

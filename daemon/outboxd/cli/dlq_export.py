@@ -54,7 +54,7 @@ def _export(
     from outboxd.adapters.sqs.dead_letters import WORKING_SECONDS, dead_letters
     from outboxd.cli.dlq_output import print_exported, print_exported_json
 
-    selection = selection_of(arguments, time.time())
+    selection = selection_of(arguments, settings, time.time())
     with (
         dead_letters(
             settings, arguments.queue, hidden_seconds=WORKING_SECONDS, stopping=stopping

@@ -40,7 +40,7 @@ def add_action(actions: Any) -> None:
 def _list(arguments: argparse.Namespace, settings: "Settings", stopping: Callable[[], bool]) -> int:
     from outboxd.adapters.sqs.dead_letters import dead_letters
 
-    selection = selection_of(arguments, time.time())
+    selection = selection_of(arguments, settings, time.time())
     with dead_letters(settings, arguments.queue, stopping=stopping) as letters:
         return show_chosen(arguments, settings, letters, selection, body=arguments.body)
 

@@ -39,7 +39,7 @@ def print_listing(listing: Listing, *, body: bool) -> None:
     print(f"{_letters(number)} in {about.name}", end="")
     if number == listing.limit and about.visible > number:
         print(f", the first of about {about.visible}", end="")
-    elif listing.narrowed:
+    elif listing.narrowed or report.elsewhere:
         print(f" of {report.looked_at} looked at", end="")
     print("; looking counts as a receive of each" if report.looked_at else "", flush=True)
 
@@ -61,6 +61,7 @@ def print_listing_json(listing: Listing, *, body: bool) -> None:
             "approximate_in_flight": about.in_flight,
             "limit": listing.limit,
             "looked_at": report.looked_at,
+            "of_other_queues": report.elsewhere,
             "cut_groups": report.cut_groups,
             "inbox_unasked": listing.inbox_unasked,
             "letters": [
@@ -101,7 +102,7 @@ def print_purged(about: DeadLetterQueue, report: Report) -> None:
     """One line for what is gone, and one for what came too late to be meant."""
     print(f"purged: {_letters(len(report.done))} of {about.name}", flush=True)
     if report.newer:
-        print(f"newer than this command, and left: {_letters(report.newer)}", flush=True)
+        print(f"newer than this command, and left: {_letters(len(report.newer))}", flush=True)
 
 
 def print_purged_json(about: DeadLetterQueue, report: Report) -> None:
@@ -111,7 +112,7 @@ def print_purged_json(about: DeadLetterQueue, report: Report) -> None:
             **_work(about, report),
             "purged": [brief(entry) for entry in report.done],
             "failed": [{**brief(f.entry), "error": f.error} for f in report.failed],
-            "newer": report.newer,
+            "newer": len(report.newer),
         }
     )
 
@@ -142,6 +143,7 @@ def _work(about: DeadLetterQueue, report: Report) -> dict[str, Any]:
         "dead_letter_queue": about.name,
         "approximate_in_flight": about.in_flight,
         "looked_at": report.looked_at,
+        "of_other_queues": report.elsewhere,
         "cut_groups": report.cut_groups,
     }
 

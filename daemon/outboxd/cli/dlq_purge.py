@@ -54,7 +54,7 @@ def _purge(
     from outboxd.cli.dlq_output import print_purged, print_purged_json
 
     began = time.time()
-    selection = selection_of(arguments, began)
+    selection = selection_of(arguments, settings, began)
     if selection.narrows == arguments.all:
         raise UsageError("purge: choose letters by filters, or give --all; not both")
     if arguments.dry_run:

@@ -61,7 +61,7 @@ def _redrive(
 ) -> int:
     from outboxd.adapters.sqs.dead_letters import WORKING_SECONDS, dead_letters
 
-    selection = selection_of(arguments, time.time())
+    selection = selection_of(arguments, settings, time.time())
     if arguments.dry_run:
         with dead_letters(settings, arguments.queue, stopping=stopping) as letters:
             return show_chosen(arguments, settings, letters, selection)

@@ -7,14 +7,20 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from outboxd.cli.long_work import stopped_by_sigint
+from outboxd.cli.wording import counted, shortened
 from outboxd.core.errors import OutboxdError, Unavailable
 from outboxd.core.exit_codes import ExitCode
 
 if TYPE_CHECKING:
+    from collections import Counter
+
     from outboxd.adapters.sqs.dead_letters import DeadLetters
     from outboxd.adapters.sqs.letter_reports import DeadLetterQueue, Report
     from outboxd.core.letter_filters import Selection
     from outboxd.core.settings import Settings
+
+
+_MOST_NAMES = 5
 
 
 class NotKnown(OutboxdError):
@@ -63,6 +69,8 @@ def verdict(
             f"letters could not be given back; they are visible again within two minutes: "
             f"{report.still_hidden}"
         )
+    if report.elsewhere:
+        complain(_of_others(report.elsewhere, letters))
     if report.outage is not None:
         raise Unavailable(report.outage)
     cut_short = letters.stopped or len(report.found) == limit
@@ -82,12 +90,24 @@ def complain(line: str) -> None:
 
 
 def _not_found(each: str, about: "DeadLetterQueue", selection: "Selection") -> str:
-    others = selection != type(selection).of(selection.ids)
+    others = selection != type(selection).of(selection.ids, sources=selection.sources)
     fits = " and fits the other filters" if others else ""
     hidden = f"; {about.in_flight} were hidden from this look" if about.in_flight else ""
     return (
         f"no letter in {about.name} has the message id or event id {each}{fits}{hidden}; "
         f"`outboxd dlq list` shows what there is"
+    )
+
+
+def _of_others(elsewhere: "Counter[str]", letters: "DeadLetters") -> str:
+    """What is written on a letter may come from anybody, and be anything."""
+    names = sorted(elsewhere)
+    of = ", ".join(shortened(name) for name in names[:_MOST_NAMES])
+    more = f" and {len(names) - _MOST_NAMES} others" if len(names) > _MOST_NAMES else ""
+    return (
+        f"{counted(elsewhere.total(), 'letter')} in {letters.about.name} came from other SQS "
+        f"queues than {letters.target} ({of}{more}) and stayed out of this: give the command their "
+        "own queue, or --source if that was only renamed"
     )
 
 
@@ -111,6 +131,6 @@ def _hidden_behind(groups: "Sequence[str]") -> str:
 
 def _missing(report: "Report", selection: "Selection") -> list[str]:
     found: set[str] = set()
-    for entry in [*report.found, *report.came_back]:
+    for entry in [*report.found, *report.came_back, *report.newer]:
         found |= entry.ids
     return sorted(selection.ids - found)

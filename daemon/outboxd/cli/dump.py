@@ -10,10 +10,10 @@ def add_parser(subparsers: Any) -> None:
     """Describe the command to argparse."""
     parser = subparsers.add_parser(
         "dump",
-        help="write the stacks of a running daemon's processes to its log",
+        help="write the stacks of a running daemon's processes to its standard error",
         description=(
             "Has the running daemon and all of its children write the Python stacks of their "
-            "threads to standard error, where the log goes. Also what hangs does so, and nothing "
+            "threads to its standard error, beside the log. Also what hangs does so, and nothing "
             "is interrupted. The same as SIGUSR1 to the daemon."
         ),
         epilog="example: outboxd dump --config /etc/outboxd/outboxd.toml",

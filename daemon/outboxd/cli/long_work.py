@@ -1,7 +1,9 @@
-"""What long work at a terminal shares: a line of progress, and a Ctrl-C that waits."""
+"""What long work at a terminal shares: a word when it lasts, a line of progress, and a Ctrl-C that
+waits."""
 
 import signal
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
@@ -9,6 +11,18 @@ from typing import Protocol
 
 WIDTH = 20
 """Signs of the bar: with the words beside it, a line of 80 holds it."""
+
+
+@contextmanager
+def told_when_slow(what: str, seconds: float) -> Iterator[None]:
+    """Say on standard error what is waited for, if it takes longer than that."""
+    timer = threading.Timer(seconds, sys.stderr.write, [f"outboxd: {what}\n"])
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
 
 
 class Told(Protocol):

@@ -52,5 +52,5 @@ def run(arguments: argparse.Namespace) -> int:
 
     settings = load_settings(arguments.config, os.environ)
     specs = children_of(settings, arguments.only)
-    configure_logging(settings.logging, "supervisor")
+    configure_logging(settings, "supervisor")
     return int(anyio.run(Daemon(settings, specs, arguments.config, arguments.only).run))

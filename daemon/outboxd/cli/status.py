@@ -12,6 +12,7 @@ from urllib.parse import SplitResult
 from outboxd.cli.arguments import add_json_argument, http_url, seconds
 from outboxd.cli.status_text import status_text
 from outboxd.core.exit_codes import ExitCode
+from outboxd.version import __version__
 
 DEFAULT_URL = "http://127.0.0.1:9464"
 PATH = "/status.json"
@@ -74,7 +75,7 @@ def _look(arguments: argparse.Namespace) -> int:
     try:
         body = _ask(arguments.url, arguments.timeout_seconds)
         status = _document(arguments.url, body)
-        shown = json.dumps(status) if arguments.json else status_text(status, colour=_colour())
+        shown = json.dumps(status) if arguments.json else _text(arguments.url, status)
     except NoStatus as error:
         if redraw:
             print(HOME_AND_CLEAR, end="", flush=True)
@@ -109,6 +110,20 @@ def _document(url: SplitResult, body: bytes) -> dict[str, Any]:
     except (ValueError, KeyError, TypeError) as error:
         raise NoStatus(f"{url.geturl()} is not the status of an outboxd") from error
     return dict(document)
+
+
+def _text(url: SplitResult, status: dict[str, Any]) -> str:
+    try:
+        return status_text(status, colour=_colour())
+    except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
+        # Something else that has a word for its health, or an outboxd of another version.
+        raise NoStatus(
+            f"{url.geturl()} is not the status of an outboxd {__version__} ({_what(error)})"
+        ) from error
+
+
+def _what(error: Exception) -> str:
+    return f"it has no {error}" if isinstance(error, KeyError) else str(error)
 
 
 def _reason(error: OSError | http.client.HTTPException) -> str:

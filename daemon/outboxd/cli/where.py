@@ -139,10 +139,11 @@ def _letters(
         )
     elif report.cut_groups:
         unasked.append(f"{name} has message groups of which SQS shows ten letters at a time")
+    own = {settings.sqs_queue_name(each): each for each in settings.queues}
     message_ids.update(e.facts.message_id for e in report.found if e.facts.message_id)
     return [
         DeadLetterFound(
-            queue,
+            own.get(entry.source_queue or "", queue),
             name,
             entry.message.message_id,
             entry.facts.reason,

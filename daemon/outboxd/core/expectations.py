@@ -19,6 +19,8 @@ def expectation(annotation: Any) -> str:
             return meta.description
     if get_origin(annotation) is Literal:
         return " or ".join(json.dumps(value) for value in get_args(annotation))
+    if annotation is bool:
+        return "true or false"
     if annotation is str:
         return f"a text{_lengths(metas)}"
     if annotation in (int, float):
@@ -89,11 +91,14 @@ def _range(metas: tuple[Meta, ...]) -> str:
 def _bounds(metas: tuple[Meta, ...]) -> Iterator[str]:
     for meta in metas:
         if meta.ge is not None and meta.le is not None:
-            yield (
-                f"from {meta.ge:g} to {meta.le:g}" if meta.le < 1e6 else f"of at least {meta.ge:g}"
-            )
+            yield f"from {_digits(meta.ge)} to {_digits(meta.le)}"
         elif meta.gt is not None and meta.le is not None:
-            yield f"above {meta.gt:g} and at most {meta.le:.0f}"
+            yield f"above {_digits(meta.gt)} and at most {_digits(meta.le)}"
+
+
+def _digits(bound: float) -> str:
+    """All of them: as 6.71089e+07 nobody would find out what is allowed."""
+    return str(int(bound)) if bound == int(bound) else f"{bound:g}"
 
 
 def _lengths(metas: tuple[Meta, ...], unit: str = " characters") -> str:
@@ -103,6 +108,8 @@ def _lengths(metas: tuple[Meta, ...], unit: str = " characters") -> str:
                 return f" of {shortest} to {longest}{unit}"
             case 1, None:
                 return " that is not empty"
+            case None, int(longest):
+                return f" of at most {longest}{unit}"
             case _:
                 continue
     return ""

@@ -23,3 +23,5 @@ class ReceivedMessage(msgspec.Struct, frozen=True, kw_only=True):
     attributes: Mapping[str, Attribute] = {}
     group_id: str | None = None
     trace_header: str | None = None
+    moved_from: str | None = None
+    """The SQS queue that SQS itself moved it from; told of dead letters only."""

@@ -1,7 +1,7 @@
 """Settings and texts without what must not be shown."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 from urllib.parse import parse_qsl, unquote
 
@@ -11,8 +11,22 @@ from outboxd.core.settings import Section, Settings, hidden
 
 MASK = "***"
 
+SHORTEST_SECRET = 8
+"""Shorter ones, such as a handler's option `country = "de"`, would black out half of every text."""
+
 _USER_INFO = re.compile(r"(?<=://)[^/@]+(?=@)")
 _PASSWORD = re.compile(r"\b(?:ssl)?password\s*=\s*('(?:[^'\\]|\\.)*'|\S+)")
+
+_NAME_OF_SECRET = re.compile(
+    r"(?i)password|passwd|secret|token|authorization|api_?key|private_?key|credential|cookie"
+)
+_LOOKS_SECRET = re.compile(
+    r"(?i)(?P<name>\b\w*(?:password|passwd|secret|token|x-amz-signature)\w*\s*[=:]\s*)"
+    r"(?:'[^']*'|\"[^\"]*\"|[^\s&]+)"
+    r"|(?P<scheme>\b(?:bearer|basic)\s+)[\w.~+/=-]{8,}"
+    # Greedy up to the last @: an unescaped one may be part of the password.
+    r"|(?P<slashes>://)[^/\s]+(?=@)"
+)
 
 
 def redacted(settings: Settings) -> dict[str, Any]:
@@ -28,6 +42,65 @@ def without_secrets(text: str, conninfo: str) -> str:
     for secret in sorted(_secrets_of(conninfo), key=len, reverse=True):
         text = text.replace(secret, MASK)
     return text
+
+
+def secrets_of(section: Section) -> Iterator[str]:
+    """Every hidden text of a table and of those below it."""
+    for field in msgspec.structs.fields(section):
+        yield from _hidden_in(getattr(section, field.name), hide=hidden(field.type))
+
+
+def secrets_in_environment(environ: Mapping[str, str]) -> Iterator[str]:
+    """The values of variables that are called a secret, such as AWS_SECRET_ACCESS_KEY."""
+    for name, value in environ.items():
+        # A path is no secret, and an error about that file has to name it.
+        if names_a_secret(name) and not name.endswith(("_FILE", "_PATH")):
+            yield from _hidden_in(value, hide=True)
+
+
+def names_a_secret(name: str) -> bool:
+    """Whether what goes by this name is better not shown."""
+    return _NAME_OF_SECRET.search(name) is not None
+
+
+def redactor(secrets: Iterable[str]) -> Callable[[str], str]:
+    """Takes these secrets out of any text, in every spelling, and what looks like a secret."""
+    spellings = {spelling for secret in secrets for spelling in _secrets_of(secret)}
+    # The longest first: a connection string before the password in it.
+    known = re.compile("|".join(map(_pattern, sorted(spellings, key=len, reverse=True))))
+
+    def redact(text: str) -> str:
+        if spellings:
+            text = known.sub(MASK, text)
+        return _LOOKS_SECRET.sub(_mask, text)
+
+    return redact
+
+
+def _pattern(secret: str) -> str:
+    """A short one counts as a whole word only: the password "app" is in half of all texts."""
+    pattern = re.escape(secret)
+    return pattern if len(secret) >= SHORTEST_SECRET else rf"(?<!\w){pattern}(?!\w)"
+
+
+def _mask(found: re.Match[str]) -> str:
+    return f"{found['name'] or found['scheme'] or found['slashes']}{MASK}"
+
+
+def _hidden_in(value: object, *, hide: bool) -> Iterator[str]:
+    match value:
+        case str() if hide and len(value) >= SHORTEST_SECRET:
+            yield value
+        case Section():
+            yield from secrets_of(value)
+        case dict():
+            for each in value.values():
+                yield from _hidden_in(each, hide=hide)
+        case tuple():
+            for each in value:
+                yield from _hidden_in(each, hide=hide)
+        case _:
+            pass
 
 
 def _section(section: Section) -> dict[str, Any]:

@@ -72,6 +72,12 @@ class Entry(msgspec.Struct, frozen=True):
         ids = (self.message.message_id, self.facts.message_id, self.facts.event_id)
         return frozenset(each.lower() for each in ids if each)
 
+    @property
+    def source_queue(self) -> str | None:
+        """The SQS queue that the message was in, if that is known. What SQS tells of its own move
+        goes before what is written on the letter, which may be of an earlier death."""
+        return self.message.moved_from or self.facts.source_queue
+
 
 _facts = msgspec.json.Decoder(_Facts)
 

@@ -42,11 +42,6 @@ class Difference(msgspec.Struct, frozen=True):
     removed: tuple[str, ...]
     unchanged: tuple[str, ...]
 
-    @property
-    def nothing(self) -> bool:
-        """Whether no child is touched."""
-        return not (self.added or self.changed or self.removed)
-
 
 def terms_of(settings: Settings, specs: Iterable[ChildSpec]) -> dict[str, Terms]:
     """The terms of every child of a configuration, in the order of their start."""
@@ -96,6 +91,13 @@ def given_to(settings: Settings, slot: Slot) -> Settings:
         case Kind.CONSUMER:
             own = {name: queue for name, queue in settings.queues.items() if name == slot.queue}
             return replace(common, inbox=settings.inbox, queues=own)
+
+
+def run_by(settings: Settings, specs: Iterable[ChildSpec]) -> Settings:
+    """The settings with the queues alone whose pools are among these children."""
+    pools = {spec.slot.queue for spec in specs}
+    queues = {name: queue for name, queue in settings.queues.items() if name in pools}
+    return replace(settings, queues=queues)
 
 
 def with_queues_of(terms: Terms, others: Terms) -> Terms:

@@ -12,13 +12,14 @@ from outboxd.core.envelopes import Incoming
 from outboxd.core.errors import OutboxdError
 from outboxd.core.events import NewEvent
 from outboxd.core.judging import Away, Busy, Ending
+from outboxd.core.log_facts import HANDLER_LOGGER
 from outboxd.ports.user_metrics import NOWHERE, UserMetrics
 
 Publisher = Callable[[NewEvent], Awaitable[None]]
 Claim = Callable[[Any], Any]
 """What `Context.claim` does with a connection."""
 
-_log = logging.getLogger("outboxd.handler")
+_log = logging.getLogger(HANDLER_LOGGER)
 
 
 class Call(msgspec.Struct, frozen=True):

@@ -5,6 +5,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TypeVar
 
 import anyio
 import msgspec
@@ -19,6 +20,14 @@ from outboxd.version import __version__
 
 REAP_SECONDS = 5.0
 MAX_ANSWER_BYTES = 1 << 21
+
+_Answer = TypeVar("_Answer")
+
+
+class _Stamp(msgspec.Struct, frozen=True):
+    """What can be read of the answer of every version."""
+
+    version: str
 
 
 class ConfigurationFile:
@@ -37,29 +46,37 @@ class ConfigurationFile:
         seconds: float,
         module: str = "outboxd.candidate",
     ) -> None:
-        """`only` is the part that this daemon runs. `seconds` bounds the imports."""
+        """`only` is the part that this daemon runs; `adopted` is told what is in use from now on.
+        `seconds` bounds the imports, until a configuration that is adopted says otherwise."""
         self._path = path
         self._only = only
-        self.adopted = adopted
+        self._adopted = adopted
         self._seconds = seconds
         self._module = module
 
     async def read(self) -> Settings:
         """The configuration, its handlers imported. Raises SettingsError when it is not usable."""
-        candidate = _understood(await self._ask())
-        if candidate.version != __version__:
+        answer = await self._ask()
+        # Before anything else: settings of another version may have keys that are unknown here.
+        installed = _understood(answer, _Stamp).version
+        if installed != __version__:
             raise SettingsError(
                 [
-                    f"outboxd {candidate.version} is installed now, and this is {__version__}: "
+                    f"outboxd {installed} is installed now, and this is {__version__}: "
                     "restart it to use the new one"
                 ]
             )
+        candidate = _understood(answer, Candidate)
         if candidate.settings is None:
             raise SettingsError(candidate.problems)
         return candidate.settings
 
     def children(self, settings: Settings) -> Sequence[ChildSpec]:
         return children_of(settings, self._only)
+
+    def adopted(self, settings: Settings) -> None:
+        self._seconds = settings.supervisor.start_deadline_seconds
+        self._adopted(settings)
 
     async def _ask(self) -> bytes:
         try:
@@ -84,6 +101,7 @@ class ConfigurationFile:
             [
                 *(sys.executable, "-P", "-m", self._module, os.fspath(self._path)),
                 *("--supervisor", str(os.getpid()), "--seconds", str(int(self._seconds) + 10)),
+                *(() if self._only is None else ("--only", self._only)),
             ],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
@@ -111,9 +129,9 @@ async def _end(process: Process) -> None:
         await process.aclose()
 
 
-def _understood(answer: bytes) -> Candidate:
+def _understood(answer: bytes, kind: type[_Answer]) -> _Answer:
     try:
-        return msgspec.msgpack.decode(answer, type=Candidate)
+        return msgspec.msgpack.decode(answer, type=kind)
     except msgspec.DecodeError:
         raise SettingsError(
             ["the process that checks the configuration ended before it was done; see the log"]

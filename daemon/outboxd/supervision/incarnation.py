@@ -73,7 +73,10 @@ class Incarnation:
         order: StopOrder,
         calls: CallWatch,
         recycling: RecycleWatch,
+        drain_seconds: float,
     ) -> None:
+        """`drain_seconds` is what it may take to finish when it is replaced: that of the handlers
+        that it runs, whatever configuration it is replaced for."""
         self.address = address
         self.identity = identity
         self.process = process
@@ -87,6 +90,7 @@ class Incarnation:
         self.heartbeat: Heartbeat | None = None
         self.calls = calls
         self._recycling = recycling
+        self.drain_seconds = drain_seconds
         self.last_word = ""
         self.fault: RestartReason | None = None
         self.planned: RestartReason | None = None

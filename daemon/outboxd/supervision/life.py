@@ -216,6 +216,7 @@ class Life:
             self._order.part(),
             CallWatch(spec.call_limit_seconds, spec.heartbeat_deadline_seconds),
             RecycleWatch(drawn(spec.recycle)),
+            spec.drain_seconds,
         )
         self.current = incarnation
         self.deadlines = Deadlines(
@@ -294,9 +295,13 @@ class Life:
             self._surroundings.took_over(incarnation.address)
 
     def _timetable(self) -> Timetable:
-        return Timetable.of_replacement(
-            boottime(), self.spec.drain_seconds, self._supervisor.escalation_seconds
-        )
+        now = boottime()
+        patience = self.spec.drain_seconds
+        if (current := self.current) is not None:
+            patience = current.drain_seconds
+            if current.ready_at is None:  # it has nothing in hand; its start is bounded as ever
+                patience = min(patience, max(0.0, self.deadlines.overdue_at(current) - now))
+        return Timetable.of_replacement(now, patience, self._supervisor.escalation_seconds)
 
     def _enter(self, state: State) -> None:
         if state is not self.state:

@@ -92,4 +92,10 @@ async def spawn(name: str, module: str = "outboxd.child") -> ChildProcess:
         raise
     finally:
         theirs.close()
-    return ChildProcess(process, await UNIXSocketStream.from_socket(ours))
+    stream = await UNIXSocketStream.from_socket(ours)
+    try:
+        return ChildProcess(process, stream)
+    except OSError:  # no descriptor is left for its pidfd
+        process.kill()
+        await stream.aclose()
+        raise

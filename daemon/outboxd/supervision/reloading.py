@@ -141,14 +141,16 @@ class Reload:
 
     async def _end(self, lives: Sequence[Life]) -> None:
         """For good, the extender last: it gives back what the others could not finish."""
+        self._heed_stop()
         for last in (False, True):
             leaving = [life for life in lives if (life.spec.slot.kind is Kind.EXTENDER) is last]
             for life in leaving:
                 life.retire()
             for life in leaving:
                 await life.retired()
+                # A stop counts who overran it, so nobody is forgotten from then on.
+                self._heed_stop()
                 self._crew.remove(life)
-        self._heed_stop()
 
     def _heed_stop(self) -> None:
         if self._crew.stopping:

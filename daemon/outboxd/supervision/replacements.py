@@ -53,19 +53,30 @@ class Replacements:
 
         Raises UnknownChild, and NotReplaced at the first one that is not ready afterwards.
         """
+        self._called(name)  # a wrong name does not wait for its turn
+        async with self.turn:
+            chosen = self._called(name)  # a reload may have had the turn
+            for life in chosen:
+                await self._restart(life)
+        return ", ".join(life.name for life in chosen) + " restarted"
+
+    def _called(self, name: str) -> Sequence[Life]:
         chosen = [life for life in self._lives() if name in (life.name, _pool_of(life))]
         if not chosen:
             known = ", ".join(life.name for life in self._lives())
             raise UnknownChild(f'there is no child "{name}"; this daemon has {known}')
-        async with self.turn:
-            for life in chosen:
-                log.warning("child is restarted by order", extra={"child": life.name})
-                if not await life.renew(RestartReason.OPERATOR):
-                    raise NotReplaced(
-                        f"{life.name} was ended, and is not ready again: "
-                        f"{life.last_word or 'see the log'}"
-                    )
-        return ", ".join(life.name for life in chosen) + " restarted"
+        return chosen
+
+    async def _restart(self, life: Life) -> None:
+        if not life.leaving:
+            log.warning("child is restarted by order", extra={"child": life.name})
+            if await life.renew(RestartReason.OPERATOR):
+                return
+        if life.leaving:
+            raise NotReplaced(f"{life.name} is not started again: outboxd is stopping")
+        raise NotReplaced(
+            f"{life.name} was ended, and is not ready again: {life.last_word or 'see the log'}"
+        )
 
 
 def _pool_of(life: Life) -> str:

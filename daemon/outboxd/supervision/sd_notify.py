@@ -13,6 +13,9 @@ log = logging.getLogger(__name__)
 FEEDS_PER_INTERVAL = 4
 """Twice would do (sd_watchdog_enabled(3)), but then a single look at a bad moment were fatal."""
 
+MAX_STATUS_BYTES = 1024
+"""systemd drops a datagram of more than 4096 bytes as a whole, the READY=1 in it included."""
+
 EXTENSION_SECONDS = 10.0
 EXTEND_EVERY_SECONDS = 3.0
 """An extension has to be repeated within its own time."""
@@ -79,7 +82,10 @@ class Notifier:
 
 
 def _line(text: str) -> str:
-    return " ".join(text.split())
+    line = " ".join(text.split())
+    if len(line.encode()) <= MAX_STATUS_BYTES:
+        return line
+    return line.encode()[:MAX_STATUS_BYTES].decode(errors="ignore") + "…"
 
 
 def _watchdog_seconds(environ: Mapping[str, str]) -> float:

@@ -41,7 +41,7 @@ class StackDumps:
     def dump(self) -> str:
         """Everybody's stacks; whose."""
         faulthandler.dump_traceback(file=STANDARD_ERROR, all_threads=True)
-        return ", ".join(["supervisor", *self.pass_on()])
+        return "stacks on standard error: " + ", ".join(["supervisor", *self.pass_on()])
 
     def pass_on(self) -> Sequence[str]:
         """Have the children dump theirs; which of them."""

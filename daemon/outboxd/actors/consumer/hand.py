@@ -10,6 +10,7 @@ from outboxd.actors.consumer.actions import Action
 from outboxd.actors.consumer.gates import Change
 from outboxd.channels.protocol import Lease
 from outboxd.core.envelopes import Incoming
+from outboxd.core.log_facts import trace_facts
 from outboxd.core.messages import ReceivedMessage
 from outboxd.core.settings import HandlerSettings
 from outboxd.ports.progress import Progress
@@ -63,6 +64,22 @@ class Item:
         self.suspicion: Suspicion | None = None
         self.alone = False
         self.stage = Stage.GONE
+
+    def facts(self) -> dict[str, object]:
+        """What a line of the log says of it."""
+        facts: dict[str, object] = {
+            "queue": self.lease.queue,
+            "message_id": self.message.message_id,
+            "receive_count": self.message.receive_count,
+        }
+        if self.incoming is None:
+            return facts
+        return {
+            **facts,
+            "event_id": str(self.incoming.id),
+            "event_type": self.incoming.type,
+            **trace_facts(self.incoming.traceparent),
+        }
 
 
 class Hand:

@@ -54,8 +54,7 @@ class Intake:
             item.verdict = self._verdict(item)
         # The same fence as around a message's handlers: a bug of ours hurts one message at most.
         except Exception:
-            facts = {"queue": self._pool.name, "message_id": item.message.message_id}
-            log.exception("message not understood; this is a bug in outboxd", extra=facts)
+            log.exception("message not understood; this is a bug in outboxd", extra=item.facts())
             self._pool.observer.retried(NO_HANDLER, RetryCause.BUG)
             item.verdict = HideFor(call_again("", self._pool.dice).after_seconds)
 

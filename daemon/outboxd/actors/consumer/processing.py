@@ -63,9 +63,7 @@ class Processor:
             return await self._decide(item)
         # The last fence around one message: a bug of ours must not take its neighbours along.
         except Exception:
-            log.exception(
-                "message not processed; this is a bug in outboxd", extra=self._facts(item)
-            )
+            log.exception("message not processed; this is a bug in outboxd", extra=item.facts())
             self._pool.observer.retried(NO_HANDLER, RetryCause.BUG)
             return HideFor(call_again("", self._pool.dice).after_seconds)
 
@@ -86,7 +84,7 @@ class Processor:
         self, item: Item, standings: Mapping[str, Standing]
     ) -> Sequence[HandlerResult]:
         if item.alone:
-            log.info("runs alone", extra=self._facts(item))
+            log.info("runs alone", extra=item.facts())
             await self._leases.alone(item)
         results = [
             await self._result(item, handler, standings.get(handler.name, _FRESH))
@@ -125,14 +123,11 @@ class Processor:
 
     async def _drop(self, item: Item) -> None:
         """The message is visible again, and maybe in other hands."""
-        log.warning("message dropped; its lease has run out", extra=self._facts(item))
+        log.warning("message dropped; its lease has run out", extra=item.facts())
         for handler in item.handlers:
             self._pool.observer.processed(handler.name, Processed.LOST)
         await self._leases.settled([item])
         self._pool.hand.drop([item])
-
-    def _facts(self, item: Item) -> dict[str, object]:
-        return {"queue": self._pool.name, "message_id": item.message.message_id}
 
 
 def _verdict(suspicion: Suspicion | None) -> DeadLetter | None:

@@ -83,7 +83,7 @@ class Retirement:
         if isinstance(result.outcome, DeadLetter) and self._inbox.remembers:
             # The letter is left to a delivery after the end of this process: until then its thread
             # may still commit, and what has taken effect must not be called dead.
-            facts = {"handler": result.handler, "error": result.outcome.error}
+            facts = {**item.facts(), "handler": result.handler, "error": result.outcome.error}
             log.warning("handler given up", extra=facts)
             return HideFor(self._pool.timing.retire_seconds)
         if isinstance(result.outcome, DeadLetter) and len(item.handlers) > 1:

@@ -13,6 +13,7 @@ from outboxd.actors.consumer.hand import Item
 from outboxd.actors.consumer.leases import Leases
 from outboxd.actors.consumer.pool import NO_HANDLER, Pool
 from outboxd.core.errors import OutageKind, Unavailable
+from outboxd.core.log_facts import Payload
 from outboxd.core.message_plan import Delete, HideFor, visibility
 from outboxd.ports.queue import BATCH, Hiding, Queue, Refusal
 
@@ -147,7 +148,7 @@ class Settler:
             self._pool.observer.delete_failed(_failure(refusal))
             age = self._pool.clock() - settlement.item.lease.received_at
             if refusal.permanent or age > DELETABLE_SECONDS:
-                log.warning("message not deleted; it comes again", extra=self._facts(settlement))
+                log.warning("message not deleted; it comes again", extra=settlement.item.facts())
                 finished.append(settlement)
             else:
                 self._waiting.start_soon(self._again, settlement)
@@ -197,7 +198,7 @@ class Settler:
 
     def _keep(self, settlement: Settlement, refusal: Refusal) -> None:
         """No letter can be sent now, so the message stays, and comes back for another try."""
-        facts = {**self._facts(settlement), "code": refusal.code, "error": refusal.message}
+        facts = {**settlement.item.facts(), "code": refusal.code, "error": refusal.message}
         log.error("dead-letter queue not reached; the message is kept", extra=facts)
         count = settlement.item.message.receive_count
         settlement.action = HideFor(self._pool.timing.letter_backoff.delay(count, self._pool.dice))
@@ -222,8 +223,8 @@ class Settler:
         log.warning(
             "message dead-lettered",
             extra={
-                **self._facts(settlement),
-                **_event_facts(settlement.item),
+                **settlement.item.facts(),
+                "payload": Payload(settlement.item.message.body),
                 "reason": action.cause.reason.value,
                 "error": action.cause.error,
                 "handlers": [d.handler for d in action.dead],
@@ -233,15 +234,6 @@ class Settler:
             self._pool.observer.dead_lettered(NO_HANDLER, action.cause.reason)
         for dead in action.dead:
             self._pool.observer.dead_lettered(dead.handler, dead.letter.reason)
-
-    def _facts(self, settlement: Settlement) -> dict[str, object]:
-        return {"queue": self._pool.name, "message_id": settlement.item.message.message_id}
-
-
-def _event_facts(item: Item) -> dict[str, object]:
-    if item.incoming is None:
-        return {}
-    return {"event_id": str(item.incoming.id), "event_type": item.incoming.type}
 
 
 def _failure(refusal: Refusal) -> str:

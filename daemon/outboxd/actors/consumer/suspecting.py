@@ -69,7 +69,7 @@ class Suspecting:
             await self._suspects.cleared([item.message.message_id])
         except Unavailable as error:
             # It stays a suspect, which costs it another run alone.
-            log.warning("suspect not cleared", extra={**self._facts(item), "error": str(error)})
+            log.warning("suspect not cleared", extra={**item.facts(), "error": str(error)})
 
     async def _record(self) -> None:
         try:
@@ -89,9 +89,6 @@ class Suspecting:
         # Before anything can be received: what is held from now on, the supervisor hears later.
         await self._mailbox.send(SuspectsRecorded())
         self._pool.gates.clear(Obstacle.SUSPECTS)
-
-    def _facts(self, item: Item) -> dict[str, object]:
-        return {"queue": self._pool.name, "message_id": item.message.message_id}
 
 
 def _note(items: Sequence[Item], known: Mapping[str, Suspicion]) -> None:

@@ -10,6 +10,7 @@ from outboxd.actors.relay.shipment import Shipment
 from outboxd.actors.relay.surroundings import Memory, Surroundings
 from outboxd.core.chains import Parked, Waiting
 from outboxd.core.holdings import Holding
+from outboxd.core.log_facts import Payload, trace_facts
 from outboxd.core.outbox import DeliveryMark, FailureMark, StoredEvent
 from outboxd.core.recent import Recent
 from outboxd.core.relay_outcomes import (
@@ -293,8 +294,14 @@ def _delivered(shipment: Shipment) -> DeliveryMark | None:
     return DeliveryMark(shipment.event.seq, names) if names else None
 
 
-def _told(event: StoredEvent, error: str) -> dict[str, str]:
-    return {"event_id": event.id, "event_type": event.event_type, "error": error}
+def _told(event: StoredEvent, error: str) -> dict[str, object]:
+    return {
+        "event_id": event.id,
+        "event_type": event.event_type,
+        **trace_facts(event.traceparent),
+        "error": error,
+        "payload": Payload(event.payload),
+    }
 
 
 def _no_route(event: StoredEvent) -> str:

@@ -14,6 +14,7 @@ from outboxd.adapters.handlers.invocation import Invocation
 from outboxd.adapters.handlers.publishing import Publish, Publishing
 from outboxd.adapters.postgres.claims import ClaimedElsewhere
 from outboxd.core.judging import Ending, Raised, Returned, TimedOut, raised, said
+from outboxd.core.log_facts import CALL_FACTS, Payload
 from outboxd.core.outcomes import Done
 
 log = logging.getLogger(__name__)
@@ -24,6 +25,7 @@ def call_sync(invocation: Invocation, publish: Publish | None = None, tx: Any = 
     handler = invocation.handler
     publishing = None if publish is None else Publishing(publish, tx, invocation.traceparent)
     publisher = None if publishing is None else publishing.now
+    facts = CALL_FACTS.set(invocation.facts)
     try:
         value = handler.function(invocation.subject, **invocation.arguments(tx, publisher))
         if asyncio.iscoroutine(value):
@@ -32,6 +34,8 @@ def call_sync(invocation: Invocation, publish: Publish | None = None, tx: Any = 
     # SystemExit too: a handler fails, it does not decide about the process.
     except BaseException as error:
         return _failed(invocation, error)
+    finally:
+        CALL_FACTS.reset(facts)
 
 
 async def call_async(
@@ -62,6 +66,7 @@ async def _guarded(invocation: Invocation, arguments: dict[str, Any]) -> Ending:
     task = asyncio.current_task()
     assert task is not None
     cancellations = task.cancelling()
+    facts = CALL_FACTS.set(invocation.facts)
     try:
         ending = said(await handler.function(invocation.subject, **arguments), handler.name)
     except asyncio.CancelledError as error:
@@ -70,6 +75,8 @@ async def _guarded(invocation: Invocation, arguments: dict[str, Any]) -> Ending:
         ending = _failed(invocation, error)
     except BaseException as error:
         ending = _failed(invocation, error)
+    finally:
+        CALL_FACTS.reset(facts)
     if task.cancelling() > cancellations and anyio.current_effective_deadline() > -math.inf:
         await _absorb(task, cancellations)
         return Raised(f"handler {handler.name} cancelled its own task")
@@ -106,4 +113,7 @@ def _inner_sqlstate(error: BaseException) -> str | None:
 
 
 def _log_failure(invocation: Invocation, text: str, error: BaseException | None) -> None:
-    log.warning("handler failed", exc_info=error, extra={**invocation.facts, "error": text})
+    facts = {**invocation.facts, "error": text}
+    if invocation.payload is not None:
+        facts["payload"] = Payload(invocation.payload)
+    log.warning("handler failed", exc_info=error, extra=facts)

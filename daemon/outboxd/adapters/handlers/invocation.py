@@ -6,8 +6,10 @@ from typing import Any
 import msgspec
 
 from outboxd.adapters.handlers.loading import LoadedHandler
+from outboxd.core.envelopes import Incoming
 from outboxd.core.events import Event
 from outboxd.core.judging import Ending, Returned, describe
+from outboxd.core.log_facts import trace_facts
 from outboxd.core.outcomes import DeadLetter, DeadReason
 from outboxd.ports.handling import BatchContext, Call, Claim, Context, Publisher
 
@@ -21,13 +23,15 @@ class Invocation:
         subject: Event[Any] | Sequence[Event[Any]],
         context: Callable[[Publisher | None], Context | BatchContext],
         facts: dict[str, object],
-        traceparent: str | None = None,
+        incoming: Incoming | None = None,
     ) -> None:
-        """`traceparent` is what events published by the handler continue; a batch has none."""
+        """`incoming` is the one event; its trace is what events published by the handler continue.
+        A batch has none."""
         self.handler = handler
         self.subject = subject
         self.facts = facts
-        self.traceparent = traceparent
+        self.payload = None if incoming is None else incoming.payload
+        self.traceparent = None if incoming is None else incoming.traceparent
         self._context = context
 
     def arguments(self, tx: Any, publisher: Publisher | None) -> dict[str, Any]:
@@ -49,6 +53,7 @@ def invocation_of_one(
         "queue": call.queue,
         "event_id": str(event.id),
         "attempt": call.attempt,
+        **trace_facts(call.incoming.traceparent),
     }
     if handler.settings.batch > 1:
         return Invocation(handler, [event], _batch_context(handler, call), facts)
@@ -57,7 +62,7 @@ def invocation_of_one(
         event,
         lambda publisher: Context(handler.name, call, publisher, claim, handler.metrics),
         facts,
-        call.incoming.traceparent,
+        call.incoming,
     )
 
 

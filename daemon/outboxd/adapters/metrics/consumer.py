@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from functools import partial
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
@@ -108,6 +109,9 @@ class ConsumerMetrics:
             self._depth.labels(self._queue, state).set(count)
         if depth.dead_letters is not None:
             self._dead_letters.labels(self._queue).set(depth.dead_letters)
+        else:  # a number from before would look as fresh as the others
+            with suppress(KeyError):
+                self._dead_letters.remove(self._queue)
         self._sampled_at.labels(self._queue).set(self._wall_clock())
 
     def called(self, operation: str, result: str, seconds: float) -> None:

@@ -72,7 +72,7 @@ def dead_letters(
             int(attributes["MessageRetentionPeriod"]),
         )
         # The consumer's adapter the other way round: it receives letters and "buries" messages.
-        reverse = SqsQueue(client, client, name, source, hidden_seconds)
+        reverse = SqsQueue(client, client, name, source, hidden_seconds, of_dead_letters=True)
         yield DeadLetters(about, source, reverse, stopping)
     finally:
         client.close()
@@ -157,7 +157,7 @@ class DeadLetters:
         async with self._scanning(report) as scan:
             async for wanted in self._wanted(scan, report, selection, limit):
                 batch = [entry for entry in wanted if entry.message.sent_at <= began]
-                report.newer += len(wanted) - len(batch)
+                report.newer += [without_body(e) for e in wanted if e.message.sent_at > began]
                 report.found += map(without_body, batch)
                 if batch:
                     await moves.delete(batch, scan)
@@ -177,6 +177,9 @@ class DeadLetters:
             entries := await scan.more(BATCH if selection.narrows else room)
         ):
             report.looked_at += len(entries)
+            report.elsewhere.update(
+                entry.source_queue or "" for entry in entries if selection.is_elsewhere(entry)
+            )
             wanted = [entry for entry in entries if selection.wants(entry)]
             back = [e for e in wanted if comebacks is not None and comebacks.knows(e)]
             report.came_back += map(without_body, back)

@@ -1,5 +1,7 @@
 """What became of dead letters that a command looked at, sent back or deleted."""
 
+from collections import Counter
+
 import msgspec
 
 from outboxd.core.redrive import Entry
@@ -28,8 +30,9 @@ class Failure(msgspec.Struct, frozen=True):
 class Report(msgspec.Struct):
     """What became of the letters; but for those of a look they are without their bodies.
 
-    Of all that were `looked_at`, `found` are the wanted ones that it came to, `newer` counts
-    those that it left since they were buried after it began. `outage` is what ended the work early,
+    Of all that were `looked_at`, `found` are the wanted ones that it came to, `elsewhere` counts
+    those of other queues by the queue, and `newer` are those that it left since they were buried
+    after it began. `outage` is what ended the work early,
     `still_hidden` why letters could not be given back, and `cut_groups` are message groups that may
     have letters which SQS did not show.
     """
@@ -39,7 +42,8 @@ class Report(msgspec.Struct):
     done: list[Entry] = []
     failed: list[Failure] = []
     came_back: list[Entry] = []
-    newer: int = 0
+    elsewhere: Counter[str] = msgspec.field(default_factory=Counter)
+    newer: list[Entry] = []
     cut_groups: list[str] = []
     outage: str | None = None
     still_hidden: str | None = None

@@ -21,12 +21,21 @@ from outboxd.ports.queue import BATCH, Depth, Hiding, Refusal
 
 if TYPE_CHECKING:
     from types_boto3_sqs import SQSClient
+    from types_boto3_sqs.literals import MessageSystemAttributeNameType
     from types_boto3_sqs.type_defs import ReceiveMessageRequestTypeDef
 
 T = TypeVar("T")
 
 CallObserver: TypeAlias = Callable[[str, str, float], None]
 """Told of every call: the operation, "ok" or the OutageKind, and how many seconds it took."""
+
+_TOLD: "list[MessageSystemAttributeNameType]" = [
+    "ApproximateReceiveCount",
+    "SentTimestamp",
+    "MessageGroupId",
+    "AWSTraceHeader",
+]
+_TOLD_OF_LETTERS: "list[MessageSystemAttributeNameType]" = ["DeadLetterQueueSourceArn"]
 
 _UNCONFIRMED = "unconfirmed"
 
@@ -63,13 +72,17 @@ class SqsQueue:
         dead_letter_name: str,
         visibility_seconds: int,
         observe: CallObserver = _nobody,
+        *,
+        of_dead_letters: bool = False,
     ) -> None:
+        """`of_dead_letters` has a receive ask where SQS has moved a message from as well."""
         self._receiving = receiving
         self._settling = settling
         self._name = name
         self._dead_letter_name = dead_letter_name
         self._visibility = visibility_seconds
         self._observe = observe
+        self._told = [*_TOLD, *_TOLD_OF_LETTERS] if of_dead_letters else _TOLD
         self._attempts = ReceiveAttempts() if is_fifo(name) else None
         self._urls: dict[str, str] = {}
         self._receive_thread = CapacityLimiter(1)
@@ -112,12 +125,7 @@ class SqsQueue:
             "MaxNumberOfMessages": limit,
             "WaitTimeSeconds": wait_seconds,
             "VisibilityTimeout": self._visibility,
-            "MessageSystemAttributeNames": [
-                "ApproximateReceiveCount",
-                "SentTimestamp",
-                "MessageGroupId",
-                "AWSTraceHeader",
-            ],
+            "MessageSystemAttributeNames": self._told,
             "MessageAttributeNames": ["All"],
         }
         if self._attempts is not None:

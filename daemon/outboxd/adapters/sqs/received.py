@@ -29,6 +29,7 @@ def received(message: "MessageTypeDef") -> ReceivedMessage:
         attributes=_attributes(attributes) if attributes else _NO_ATTRIBUTES,
         group_id=system.get("MessageGroupId"),
         trace_header=system.get("AWSTraceHeader"),
+        moved_from=_name(system.get("DeadLetterQueueSourceArn")),
     )
 
 
@@ -48,6 +49,10 @@ def letter_entry(index: int, letter: Letter) -> "SendMessageBatchRequestEntryTyp
     if letter.deduplication_id is not None:
         entry["MessageDeduplicationId"] = letter.deduplication_id
     return entry
+
+
+def _name(arn: str | None) -> str | None:
+    return None if arn is None else arn.rpartition(":")[2]
 
 
 def _attributes(

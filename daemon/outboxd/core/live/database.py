@@ -217,27 +217,30 @@ def _connections(settings: Settings, server: Server, *, pooled: bool) -> Iterato
         return
     need = connections_needed(settings)
     reserved = 0 if server.superuser else _reserved(server)
-    own_limits = [each for each in (server.role_limit, server.database_limit) if each >= 0]
-    most = min([_integer(server, "max_connections") - reserved, *own_limits])
-    found = (
+    shared = _integer(server, "max_connections") - reserved
+    # Neither holds for a superuser (CREATE ROLE, CREATE DATABASE: "CONNECTION LIMIT").
+    limits = () if server.superuser else (server.role_limit, server.database_limit)
+    own_limits = [each for each in limits if each >= 0]
+    most = min([shared, *own_limits])
+    needed = (
         f"this configuration holds up to {need} connections (relay, and concurrency x processes "
-        f"of handlers with a transaction), and this role can have {most}"
+        "of handlers with a transaction)"
     )
     fix = "lower concurrency, raise max_connections or the role's limit, or use PgBouncer"
     if need > most:
         yield Finding(
             Code.CONNECTIONS_TOO_FEW,
             f"role {server.role}",
-            found,
+            f"{needed}, and this role can have {most}",
             "under load connections are refused, which is an outage of the database to outboxd and "
             "to all others on it",
             fix,
         )
-    elif need + server.others > most:
+    elif need + server.others > shared:  # others take nothing of a limit of this role's own
         yield Finding(
             Code.CONNECTIONS_TIGHT,
             f"role {server.role}",
-            f"{found}, of which others hold {server.others} now",
+            f"{needed}, and of the server's {shared} others hold {server.others} now",
             "under load connections are refused, to outboxd or to the others",
             fix,
         )

@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta
 
-from outboxd.core.settings.kinds import Count, Seconds
+from outboxd.core.settings.kinds import Count, Limit, Seconds
 from outboxd.core.settings.section import Section
 
 Port = Annotated[int, Meta(ge=0, le=65535)]
@@ -16,14 +16,14 @@ SocketPath = Annotated[
 
 
 class HttpSettings(Section, frozen=True, kw_only=True):
-    """The address of /metrics, /healthz and /readyz; port 0 takes a free one."""
+    """The address of /metrics, /healthz, /readyz and the status page."""
 
     host: Annotated[str, Meta(min_length=1)] = "127.0.0.1"
     port: Port = 9464
 
 
 class SupervisorSettings(Section, frozen=True, kw_only=True):
-    """How children are started, watched and stopped."""
+    """How child processes are started, watched and stopped."""
 
     grace_seconds: Seconds = 25.0
     escalation_seconds: Seconds = 5.0
@@ -41,7 +41,9 @@ class SupervisorSettings(Section, frozen=True, kw_only=True):
 
 
 class LoggingSettings(Section, frozen=True, kw_only=True):
-    """One line per fact on standard error."""
+    """The log: one line per fact, on standard output."""
 
-    format: Literal["json", "text"] = "json"
+    format: Literal["auto", "json", "text"] = "auto"
     level: Literal["debug", "info", "warning", "error"] = "info"
+    repeats_per_minute: Limit = 30
+    payloads: bool = False

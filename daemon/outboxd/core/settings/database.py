@@ -17,7 +17,7 @@ SchemaName = Annotated[
 
 
 class DatabaseSettings(Section, frozen=True, kw_only=True):
-    """Where PostgreSQL is; `url` is a connection URI or a libpq conninfo string, and so is
+    """Where PostgreSQL is. `url` is a connection URI or a libpq conninfo string, and so is
     `direct_url`: the same database without a transaction pooler in between."""
 
     url: Secret

@@ -66,7 +66,8 @@ class SnsSettings(Section, frozen=True, kw_only=True):
 
 
 class RuleSettings(Section, frozen=True, kw_only=True):
-    """A rule on a bus: what matches one of the globs goes to every queue of `to`."""
+    """A rule that `outboxd provision` puts on the bus: what matches a glob goes to each queue of
+    `to`."""
 
     name: RuleName
     to: Annotated[tuple[str, ...], Meta(min_length=1, max_length=5)]

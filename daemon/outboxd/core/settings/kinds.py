@@ -10,6 +10,8 @@ Seconds = Annotated[float, Meta(gt=0, le=31_536_000)]
 Delay = Annotated[float, Meta(gt=0, le=43_200)]
 """How long a message may be hidden: SQS allows twelve hours, counted from its receive."""
 Count = Annotated[int, Meta(ge=1, le=1_000_000_000)]
+Limit = Annotated[int, Meta(ge=0, le=1_000_000_000)]
+"""How many at most, where 0 means any number."""
 EventGlob = Annotated[str, Meta(min_length=1, max_length=255)]
 QueueName = Annotated[
     str,

@@ -83,7 +83,7 @@ class RecycleSettings(Section, frozen=True, kw_only=True):
 
 
 class QueueSettings(Section, frozen=True, kw_only=True):
-    """One queue and, if it has handlers, the pool that consumes it."""
+    """A queue, and the pool of processes that consumes it. Without handlers it has none."""
 
     queue_name: QueueName | None = None
     processes: Annotated[int, Meta(ge=1, le=64)] = 1
@@ -109,5 +109,12 @@ class InboxSettings(Section, frozen=True, kw_only=True):
     The default is the longest that SQS keeps a message and then a dead letter, 14 days each.
     """
 
-    retention_days: Annotated[float, Meta(ge=1 / 1440, le=36_500)] = 28.0
+    retention_days: Annotated[
+        float,
+        Meta(
+            ge=1 / 1440,
+            le=36_500,
+            description="a number of days from 1/1440 (a minute) to 36500",
+        ),
+    ] = 28.0
     allow_shorter_retention: bool = False

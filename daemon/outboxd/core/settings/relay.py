@@ -28,7 +28,7 @@ SourceReference = Annotated[
 
 class RouteSettings(Section, frozen=True, kw_only=True):
     """Events whose type matches the glob go to every destination of `to`, such as
-    "sqs:<queue>"; core.destinations says what else there is."""
+    "sqs:<queue>". core.destinations says what else there is."""
 
     events: EventGlob
     to: Annotated[tuple[str, ...], Meta(min_length=1, max_length=16)]

@@ -1,6 +1,7 @@
 """The status at this moment, from the supervisor's lives, its health and the exposition."""
 
 import logging
+import os
 import socket
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -9,7 +10,7 @@ import anyio
 
 from outboxd.core.children import Kind
 from outboxd.core.clock import boottime
-from outboxd.core.settings import Settings
+from outboxd.core.redaction import redactor, secrets_in_environment, secrets_of
 from outboxd.supervision.health import SupervisorHealth
 from outboxd.supervision.life import Life
 from outboxd.supervision.status import names
@@ -21,7 +22,6 @@ from outboxd.supervision.status.outbox_status import outbox_status
 from outboxd.supervision.status.problems import health_of, problems_of, summary_of
 from outboxd.supervision.status.queue_status import handler_status, queue_status
 from outboxd.supervision.status.readings import Line, Readings
-from outboxd.supervision.status.redacting import redactor
 from outboxd.supervision.status.steps import Scope, Steps, failures_of
 from outboxd.supervision.status.totals import totals_of
 from outboxd.supervision.status.troubles import Troubles
@@ -56,7 +56,7 @@ class StatusWatch:
         self._began_at = self._stepped_at = clock()
         self._steps = Steps()
         self._troubles = Troubles()
-        self._tap = LogTap(self._troubles, redactor(self._settings))
+        self._tap = LogTap(self._troubles, self._redacted)
         self._latest: tuple[float, Status] | None = None
 
     async def run(self) -> None:
@@ -174,8 +174,12 @@ class StatusWatch:
             ),
         )
 
-    def _settings(self) -> Iterable[Settings]:
-        return [life.terms.settings for life in self._supervisor.lives]
+    def _redacted(self, text: str) -> str:
+        # Anew each time: a reload brings other settings, one child at a time.
+        hidden = [
+            each for life in self._supervisor.lives for each in secrets_of(life.terms.settings)
+        ]
+        return redactor([*hidden, *secrets_in_environment(os.environ)])(text)
 
     def _readings(self) -> Readings:
         return Readings(self._lines(), names.NAMES)

@@ -3,12 +3,12 @@
 import logging
 from collections.abc import Callable
 
+from outboxd.core.log_facts import facts_of
 from outboxd.supervision.status.troubles import Troubles
 
 LOGGER = "outboxd"
 """Not the root: a reload gives that one other handlers."""
 
-_STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
 _SHOWN_APART = frozenset({"child", "queue"})
 
 
@@ -37,8 +37,8 @@ class LogTap(logging.Handler):
     def _text(self, record: logging.LogRecord) -> str:
         facts = [
             f"{key}={value:.3g}" if isinstance(value, float) else f"{key}={value}"
-            for key, value in vars(record).items()
-            if key not in _STANDARD and key not in _SHOWN_APART
+            for key, value in facts_of(record).items()
+            if key not in _SHOWN_APART
         ]
         error = record.exc_info[1] if record.exc_info else None
         told = [f"{type(error).__name__}: {error}"] if error is not None else []

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from outboxd.core.figures import count, seconds
 from outboxd.supervision.observing import State
+from outboxd.supervision.status.history import RECENT_STEPS
 from outboxd.supervision.status.model import Child, Handler, Health, Level, Outbox, Problem, Queue
 
 LATE_SECONDS = 120.0
@@ -164,6 +165,11 @@ def _of_queue(queue: Queue) -> Iterator[Problem]:
     if (queue.counted_seconds_ago or 0) > STALE_SECONDS:
         text = f"{queue.name} was last counted {seconds(queue.counted_seconds_ago)} ago"
         yield Problem("warning", text)
+    if _is_uncounted(queue):
+        yield Problem("warning", f"{queue.name} has not been counted: how much waits is not known")
+    if queue.dead_letters is None and queue.counted_seconds_ago is not None:
+        text = f"the dead letters of {queue.name} cannot be counted"
+        yield Problem("note", text, f"outboxd dlq list {queue.name}")
     if (queue.p95_seconds or 0) > SLOW_SECONDS:
         behind = f", {count(queue.visible)} messages wait" if queue.visible else ""
         text = f"{queue.name} is late: {seconds(queue.p95_seconds)} from event to effect{behind}"
@@ -186,12 +192,25 @@ def _of_handler(handler: Handler) -> Iterator[Problem]:
         )
 
 
+def _is_uncounted(queue: Queue) -> bool:
+    """Whether its pool told its numbers all the last minute, and never this one: a process that has
+    just begun has counted nothing yet."""
+    told = queue.history.handled_per_second[-RECENT_STEPS:]
+    counts = queue.history.visible[-RECENT_STEPS:]
+    return (
+        queue.counted_seconds_ago is None
+        and len(told) == RECENT_STEPS
+        and None not in told
+        and all(count is None for count in counts)
+    )
+
+
 def _stands_still(queue: Queue) -> bool:
     """Whether messages were there all the last minute, and none came; a busy pool asks for none."""
-    lately = queue.history.visible[-6:]
+    lately = queue.history.visible[-RECENT_STEPS:]
     full = (queue.running or 0) >= (queue.concurrency or 1)
     return (
-        len(lately) == 6
+        len(lately) == RECENT_STEPS
         and all(lately)
         and queue.received_per_second == 0
         and not (queue.paused or full)
