@@ -252,6 +252,8 @@ PLAIN_HTTP = {
             Admission.YES,
         ),
         ([allow(**when("ArnEquals", "aws:SourceArn", f"{TOPIC}2"))], Admission.NO),
+        ([allow(**when("StringEquals", "aws:SourceArn", TOPIC))], Admission.YES),
+        ([allow(**when("StringEquals", "aws:SourceArn", "arn:aws:sns:*"))], Admission.NO),
         ([allow(**when("StringEquals", "aws:SourceAccount", "111122223333"))], Admission.YES),
         ([allow(**when("StringEquals", "aws:SourceAccount", "999999999999"))], Admission.NO),
         ([allow(**when("StringEquals", "aws:PrincipalOrgID", "o-1"))], Admission.UNCLEAR),

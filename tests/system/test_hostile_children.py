@@ -98,7 +98,7 @@ def test_a_pool_that_never_becomes_ready_ends_the_daemon_with_3(
 
         assert daemon.process.returncode == ExitCode.NEVER_READY
         assert answers == {503}, "all along"
-        started = '"child": "consumer:work/1", "state": "starting"'
+        started = '"child":"consumer:work/1","state":"starting"'
         assert log.count(started) == starts
         assert told in log
         eventually(lambda: daemon.descendants() == [], seconds=1)

@@ -61,4 +61,4 @@ def test_tables_that_are_not_migrated_end_the_start_with_what_to_do(
     )
 
     assert run.returncode == 3
-    assert "run `outboxd migrate`" in run.stderr
+    assert "run `outboxd migrate`" in run.stdout

@@ -18,7 +18,7 @@ _USER_INFO = re.compile(r"(?<=://)[^/@]+(?=@)")
 _PASSWORD = re.compile(r"\b(?:ssl)?password\s*=\s*('(?:[^'\\]|\\.)*'|\S+)")
 
 _NAME_OF_SECRET = re.compile(
-    r"(?i)password|passwd|secret|token|authorization|api_?key|private_?key|credential|cookie"
+    r"(?i)password|passwd|secret|token|authorization|credential|cookie|(?:^|_)key(?:$|_)|apikey|dsn|webhook_url"
 )
 _LOOKS_SECRET = re.compile(
     r"(?i)(?P<name>\b\w*(?:password|passwd|secret|token|x-amz-signature)\w*\s*[=:]\s*)"
@@ -45,7 +45,11 @@ def without_secrets(text: str, conninfo: str) -> str:
 
 
 def secrets_of(section: Section) -> Iterator[str]:
-    """Every hidden text of a table and of those below it."""
+    """Every hidden text of a table and of those below it.
+
+    Of a handler's options only those whose names say that they are secret: all of them are hidden
+    where settings are shown, but a log without its hosts and addresses could not be read.
+    """
     for field in msgspec.structs.fields(section):
         yield from _hidden_in(getattr(section, field.name), hide=hidden(field.type))
 
@@ -93,9 +97,13 @@ def _hidden_in(value: object, *, hide: bool) -> Iterator[str]:
             yield value
         case Section():
             yield from secrets_of(value)
+        case dict() if hide:
+            for name, each in value.items():
+                if isinstance(each, dict) or names_a_secret(str(name)):
+                    yield from _hidden_in(each, hide=True)
         case dict():
             for each in value.values():
-                yield from _hidden_in(each, hide=hide)
+                yield from _hidden_in(each, hide=False)
         case tuple():
             for each in value:
                 yield from _hidden_in(each, hide=hide)
