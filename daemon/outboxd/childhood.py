@@ -12,12 +12,12 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
 
 import anyio
-from anyio.abc import UNIXSocketStream
 
 from outboxd.assembly import Assembled, assemble
 from outboxd.channels.bridge import bridge
 from outboxd.channels.mailbox import Counterpart, Mailbox, open_mailbox
 from outboxd.channels.protocol import Bye, Drain, Heartbeat, Welcome
+from outboxd.channels.wire import Wire
 from outboxd.core.children import Slot
 from outboxd.core.clock import boottime
 from outboxd.core.errors import DrainOverrun, HandlerOverran, OutboxdError, ProtocolError
@@ -43,7 +43,7 @@ def live(name: str, fd: int, told_to_stop: Callable[[], bool]) -> ExitCode:
 
 
 async def _live(slot: Slot, fd: int, told_to_stop: Callable[[], bool]) -> ExitCode:
-    stream = await UNIXSocketStream.from_socket(socket.socket(fileno=fd))
+    stream = await Wire.over(socket.socket(fileno=fd))
     mailbox, counterpart = open_mailbox()
     with anyio.open_signal_receiver(signal.SIGTERM) as signals:
         if told_to_stop():
@@ -56,7 +56,7 @@ async def _live(slot: Slot, fd: int, told_to_stop: Callable[[], bool]) -> ExitCo
     return code
 
 
-async def _carry(stream: UNIXSocketStream, counterpart: Counterpart) -> None:
+async def _carry(stream: Wire, counterpart: Counterpart) -> None:
     try:
         await bridge(stream, counterpart)
     except ProtocolError:

@@ -90,7 +90,7 @@ def test_a_line_of_the_supervisor_names_the_child_that_it_is_about() -> None:
 def test_lines_within_a_call_name_the_event_whoever_writes_them() -> None:
     stream = configured()
     facts = {"handler": "orders.ship", "event_id": "e", "attempt": 2, "trace_id": "t"}
-    token = CALL_FACTS.set(facts)
+    token = CALL_FACTS.set(lambda: facts)
     logging.getLogger("requests").warning("retrying %s", "GET")
     structlog.get_logger("shop").warning("parcel is heavy", kilograms=30)
     CALL_FACTS.reset(token)

@@ -5,22 +5,22 @@ from contextlib import asynccontextmanager
 
 import anyio
 import pytest
-from anyio.abc import UNIXSocketStream
 
 from outboxd.channels.bridge import FrameReader, bridge, frame
 from outboxd.channels.mailbox import Mailbox, open_mailbox
 from outboxd.channels.protocol import MAX_FRAME_BYTES, Bye, Drain, ExtenderUp, Ready
+from outboxd.channels.wire import Wire
 from outboxd.core.errors import ProtocolError
 
 
 @asynccontextmanager
-async def a_bridged_actor() -> AsyncIterator[tuple[Mailbox, UNIXSocketStream]]:
+async def a_bridged_actor() -> AsyncIterator[tuple[Mailbox, Wire]]:
     """An actor's mailbox, and the far end of the socket that it is bridged to."""
     near, far = socket.socketpair()
     mailbox, counterpart = open_mailbox()
     async with (
-        await UNIXSocketStream.from_socket(near) as stream,
-        await UNIXSocketStream.from_socket(far) as peer,
+        await Wire.over(near) as stream,
+        await Wire.over(far) as peer,
         anyio.create_task_group() as tasks,
     ):
         tasks.start_soon(bridge, stream, counterpart)
@@ -59,7 +59,7 @@ async def test_the_actor_sees_the_end_when_its_peer_dies() -> None:
 
 async def test_a_last_frame_cut_short_by_death_is_discarded() -> None:
     near, far = socket.socketpair()
-    async with await UNIXSocketStream.from_socket(near) as stream:
+    async with await Wire.over(near) as stream:
         far.sendall(frame(Drain(1.0)) + frame(Drain(2.0))[:-1])
         far.close()
         reader = FrameReader(stream)
@@ -76,7 +76,7 @@ async def test_a_last_frame_cut_short_by_death_is_discarded() -> None:
 async def test_garbage_on_the_wire_is_a_protocol_error(garbage: bytes) -> None:
     near, far = socket.socketpair()
     with far:
-        async with await UNIXSocketStream.from_socket(near) as stream:
+        async with await Wire.over(near) as stream:
             far.sendall(garbage)
 
             with pytest.raises(ProtocolError):

@@ -332,3 +332,16 @@ async def test_a_backoff_never_reaches_beyond_twelve_hours_after_the_receive() -
     ) as pool:
         pool.queue.send(event_body())
         await pool.sees("hid m1 for 3600 s")
+
+
+async def test_a_next_receive_takes_the_word_of_settled_messages_along() -> None:
+    """By itself that word wakes the supervisor once more for every batch."""
+    patient = msgspec.structs.replace(QUICK, tell_settled_seconds=60.0)
+    async with a_pool(loaded(succeeds), timing=patient) as pool:
+        pool.queue.send(event_body())
+        await pool.sees("deleted m1")
+        assert "Settled" not in pool.queue.history
+        pool.queue.send(event_body())
+        await pool.sees("deleted m2")
+        assert pool.queue.history == ["Hold", "deleted m1", "Settled", "Hold", "deleted m2"]
+    assert not pool.extender.tokens_held(), "a drain tells the rest"

@@ -8,7 +8,7 @@ from typing import cast
 from uuid import UUID
 
 import anyio
-from anyio.abc import SocketStream
+from anyio.abc import ByteStream
 
 from outboxd.channels.protocol import Address, Heartbeat, Message, Welcome
 from outboxd.core.children import ChildSpec, Kind, Slot, children_of
@@ -185,7 +185,7 @@ class Heard(Link):
     """A link that remembers what was told; it has no process behind it."""
 
     def __init__(self, name: str) -> None:
-        nobody = cast("SocketStream", None)  # nothing is ever written to it
+        nobody = cast("ByteStream", None)  # nothing is ever written to it
         super().__init__(Address(name, 1), nobody, lambda: None, lambda: None)
         self.close()
         self.heard: list[Message] = []

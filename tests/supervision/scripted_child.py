@@ -10,7 +10,6 @@ import sys
 import time
 
 import anyio
-from anyio.abc import UNIXSocketStream
 
 from outboxd.channels.bridge import FrameReader, frame
 from outboxd.channels.protocol import (
@@ -28,6 +27,7 @@ from outboxd.channels.protocol import (
     SuspectsRecorded,
     Welcome,
 )
+from outboxd.channels.wire import Wire
 from outboxd.core.children import Slot
 from outboxd.core.exit_codes import ExitCode
 
@@ -46,7 +46,7 @@ HEARTBEATS = {
 async def main(name: str, fd: int) -> int:
     slot = Slot.parse(name)
     behaviour = slot.queue or slot.kind.value
-    stream = await UNIXSocketStream.from_socket(socket.socket(fileno=fd))
+    stream = await Wire.over(socket.socket(fileno=fd))
     reader = FrameReader(stream)
     welcome = await reader.read()
     assert isinstance(welcome, Welcome)
@@ -133,7 +133,7 @@ async def main(name: str, fd: int) -> int:
     return 0
 
 
-async def work_on_three(stream: UNIXSocketStream, welcome: Welcome, *, alone: bool) -> None:
+async def work_on_three(stream: Wire, welcome: Welcome, *, alone: bool) -> None:
     """Hold m-1 to m-3; the handlers of m-1 have ended, and m-3 may be the only one that runs."""
     leases = tuple(
         Lease(number, "work", f"m-{number}", "handle", 0.0, 300, 900.0) for number in (1, 2, 3)
@@ -144,7 +144,7 @@ async def work_on_three(stream: UNIXSocketStream, welcome: Welcome, *, alone: bo
         await stream.send(frame(Alone(welcome.address, 3)))
 
 
-async def beat(stream: UNIXSocketStream, heartbeat: Heartbeat) -> None:
+async def beat(stream: Wire, heartbeat: Heartbeat) -> None:
     while True:
         await stream.send(frame(heartbeat))
         await anyio.sleep(0.2)

@@ -5,10 +5,10 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 import anyio
-from anyio.abc import SocketStream
 
 from outboxd.channels.bridge import FrameReader, frame
 from outboxd.channels.protocol import Address, Message, Settled
+from outboxd.channels.wire import Wire
 from outboxd.supervision.link import QUEUED_FRAMES, Link
 
 FRAMES = 6000
@@ -27,19 +27,19 @@ def overflowed() -> None:
 
 
 @asynccontextmanager
-async def linked(name: str) -> AsyncIterator[tuple[Link, SocketStream]]:
+async def linked(name: str) -> AsyncIterator[tuple[Link, Wire]]:
     """A link, and the child's end of its channel."""
     ours, theirs = socket.socketpair()
     async with (
-        await SocketStream.from_socket(ours) as stream,
-        await SocketStream.from_socket(theirs) as child,
+        await Wire.over(ours) as stream,
+        await Wire.over(theirs) as child,
     ):
         link = Link(Address(name, 1), stream, lambda: None, overflowed)
         yield link, child
         link.close()
 
 
-async def read(child: SocketStream, frames: int) -> list[Message]:
+async def read(child: Wire, frames: int) -> list[Message]:
     reader = FrameReader(child)
     return [message for _ in range(frames) if (message := await reader.read()) is not None]
 

@@ -74,12 +74,15 @@ async def bridge(stream: ByteStream, actor: Counterpart) -> None:
 
     async def carry_out() -> None:
         async for parcel in actor.from_actor:
+            # What waits goes along: a Settled and the Hold behind it wake their reader once.
+            parcels = [parcel, *actor.said()]
             try:
-                await stream.send(frame(parcel.message))
+                await stream.send(b"".join(frame(each.message) for each in parcels))
             except (anyio.BrokenResourceError, anyio.ClosedResourceError):
                 return  # the reader sees the end of the peer and finishes
             finally:
-                parcel.carried()
+                for each in parcels:
+                    each.carried()
 
     try:
         async with anyio.create_task_group() as tasks:

@@ -1,6 +1,6 @@
 """An actor's two ends: what it is told, and what it tells."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import suppress
 from typing import NamedTuple
 
@@ -93,12 +93,17 @@ class Counterpart:
         parcel.carried()
         return parcel.message
 
+    def said(self) -> Iterator[Parcel]:
+        """What waits to be carried away now."""
+        with suppress(anyio.WouldBlock, anyio.EndOfStream, anyio.ClosedResourceError):
+            while True:
+                yield self.from_actor.receive_nowait()
+
     def close(self) -> None:
         """Hang up: the actor's mailbox ends, and nobody waits for a parcel that nobody carries."""
         self.to_actor.close()
-        with suppress(anyio.WouldBlock, anyio.EndOfStream, anyio.ClosedResourceError):
-            while True:
-                self.from_actor.receive_nowait().carried()
+        for parcel in self.said():
+            parcel.carried()
         self.from_actor.close()
 
 

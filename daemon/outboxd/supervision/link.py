@@ -6,7 +6,7 @@ from itertools import count
 
 import anyio
 import anyio.lowlevel
-from anyio.abc import SocketStream
+from anyio.abc import ByteStream
 
 from outboxd.channels.bridge import FrameReader, frame
 from outboxd.channels.protocol import Address, Message
@@ -29,7 +29,7 @@ class Link:
     def __init__(
         self,
         address: Address,
-        stream: SocketStream,
+        stream: ByteStream,
         wrote: Callable[[], None],
         overflowed: Callable[[], None],
     ) -> None:

@@ -10,7 +10,9 @@ from contextlib import suppress
 from typing import TypeAlias
 
 import anyio
-from anyio.abc import Process, SocketStream, UNIXSocketStream
+from anyio.abc import ByteStream, Process
+
+from outboxd.channels.wire import Wire
 
 NOT_FOR_CHILDREN = ("NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID", "LISTEN_FDS", "LISTEN_PID")
 """Only the main process may talk to systemd (sd_notify(3)); a child that does confuses it."""
@@ -28,7 +30,7 @@ class ChildProcess:
     """A running child. It is signalled through its pidfd, so that a signal never hits a stranger
     that got the pid of a child which has just been reaped."""
 
-    def __init__(self, process: Process, stream: SocketStream) -> None:
+    def __init__(self, process: Process, stream: ByteStream) -> None:
         self._process = process
         self.stream = stream
         # Opened at once after the spawn: the child is not reaped yet, the pid is still its own.
@@ -92,7 +94,7 @@ async def spawn(name: str, module: str = "outboxd.child") -> ChildProcess:
         raise
     finally:
         theirs.close()
-    stream = await UNIXSocketStream.from_socket(ours)
+    stream = await Wire.over(ours)
     try:
         return ChildProcess(process, stream)
     except OSError:  # no descriptor is left for its pidfd

@@ -142,6 +142,7 @@ class Supervisor:
                 tasks.start_soon(serve)
                 tasks.start_soon(self._notifier.feed_watchdog, self.broken_invariants)
                 tasks.start_soon(self._watch_own_lag)
+                tasks.start_soon(self._switchboard.pass_on_leases)
                 tasks.start_soon(bury_orphans)
                 if self._reloader is not None:
                     tasks.start_soon(self._reloader.run, self._started)

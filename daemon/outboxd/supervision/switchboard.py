@@ -29,6 +29,7 @@ from outboxd.channels.protocol import (
     Welcome,
 )
 from outboxd.core.children import Kind, Slot
+from outboxd.supervision.fresh_leases import FreshLeases
 from outboxd.supervision.ledger import Ledger
 from outboxd.supervision.link import Link
 
@@ -52,7 +53,14 @@ class Switchboard:
         self._links: dict[str, Link] = {}
         self._extender_ready = False
         self._gone: dict[Address, str] = {}
+        self._fresh = FreshLeases()
         self._paused: set[str] = set()
+
+    async def pass_on_leases(self) -> None:
+        """Tell the extender, for ever, of leases that are not settled soon."""
+        while True:
+            for hold in await self._fresh.grown():
+                self._tell(EXTENDER, hold)
 
     def attach(self, link: Link, welcome: Welcome) -> None:
         """A new incarnation is there: greet it, and tell it what it must know from the start."""
@@ -107,8 +115,8 @@ class Switchboard:
         if not self.held_by(address):
             return
         self._gone[address] = why
-        if (extender := self._links.get(EXTENDER)) is not None:
-            extender.tell(OwnerGone(address, why))
+        self._tell_fresh(address)
+        self._tell(EXTENDER, OwnerGone(address, why))
 
     def took(self, sender: Address, message: Message) -> None:
         """Route what a child said to whom it is for."""
@@ -118,9 +126,15 @@ class Switchboard:
             case Bye(snapshot=snapshot):
                 if snapshot is not None:
                     self._took_snapshot(sender, snapshot)
-            case Hold() | Forget():
+            case Hold():
                 if self._owned_by(sender, message):
                     self._ledger.saw(message)
+                    if not self._fresh.took(message):
+                        self._tell(EXTENDER, message)
+            case Forget():
+                if self._owned_by(sender, message):
+                    self._ledger.saw(message)
+                    self._tell_fresh(sender)
                     self._tell(EXTENDER, message)
             case Alone():
                 if self._owned_by(sender, message):
@@ -154,9 +168,11 @@ class Switchboard:
                 self._gone.pop(message.owner, None)
         elif self._owned_by(sender, message):
             self._ledger.saw(message)
-            self._tell(EXTENDER, message)
+            if (news := self._fresh.settled(message)) is not None:
+                self._tell(EXTENDER, news)
 
     def _hand_over_ledger(self, extender: Link) -> None:
+        self._fresh.clear()
         for message in self._ledger.replay():
             extender.tell(message)
         for owner, why in self._gone.items():
@@ -178,6 +194,10 @@ class Switchboard:
     def _tell(self, name: str, message: Message) -> None:
         if (link := self._links.get(name)) is not None:
             link.tell(message)
+
+    def _tell_fresh(self, owner: Address) -> None:
+        if (hold := self._fresh.take(owner)) is not None:
+            self._tell(EXTENDER, hold)
 
     def _tell_incarnation(self, address: Address, message: Message) -> None:
         if self._is_current(address):

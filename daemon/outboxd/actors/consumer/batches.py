@@ -68,12 +68,18 @@ class Gathering:
     async def run_due(self) -> None:
         """Run batches whose time has come, full or not, for ever."""
         while True:
-            soonest = min((batch.due_at for batch in self._open.values()), default=math.inf)
-            with anyio.move_on_after(max(0.0, soonest - self._pool.clock())):
-                await self._begun.wait()
+            await self._rest(self._soonest())
             now = self._pool.clock()
             for name in [name for name, batch in self._open.items() if batch.due_at <= now]:
                 self._run(self._open.pop(name))
+
+    async def _rest(self, soonest: float) -> None:
+        """Until that time, or until there is a batch that is due before it."""
+        with anyio.move_on_after(max(0.0, soonest - self._pool.clock())):
+            await self._begun.until(lambda: self._soonest() < soonest)
+
+    def _soonest(self) -> float:
+        return min((batch.due_at for batch in self._open.values()), default=math.inf)
 
 
 class BatchServer:

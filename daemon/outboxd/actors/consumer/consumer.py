@@ -144,8 +144,10 @@ class Consumer:
             background.start_soon(self._suspecting.run)
             background.start_soon(self._retire_when_due)
             background.start_soon(self._distributor.gathering.run_due)
+            background.start_soon(self._leases.tell_settled)
             await self._serve()
             await self._wind_up()
+            await self._leases.flush()
             background.cancel_scope.cancel()
         names = ", ".join(sorted(self._retirement.because_of))
         if names and not self._draining:

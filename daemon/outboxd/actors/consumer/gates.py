@@ -1,5 +1,6 @@
 """Why a pool does not receive at the moment."""
 
+from collections.abc import Callable
 from enum import StrEnum
 
 import anyio
@@ -15,22 +16,31 @@ class Obstacle(StrEnum):
 
 
 class Change:
-    """Wakes whoever waits for some state to change; the waiter looks at the state itself."""
+    """Wakes whoever waits for some state to come.
+
+    What is waited for is looked at by who changes something, not by who waits: a task that is woken
+    for every message of ten, to find that nine were not enough, costs more than its look.
+    """
 
     def __init__(self) -> None:
-        self._event: anyio.Event | None = None
+        self._waiting: list[tuple[Callable[[], bool], anyio.Event]] = []
 
     def notify(self) -> None:
         """Something has changed."""
-        if self._event is not None:
-            self._event.set()
-            self._event = None
+        for has_come, event in self._waiting:
+            if has_come():
+                event.set()
 
-    async def wait(self) -> None:
-        """Return at the next change."""
-        if self._event is None:
-            self._event = anyio.Event()
-        await self._event.wait()
+    async def until(self, has_come: Callable[[], bool]) -> None:
+        """Return once `has_come`, which is asked now and at every change."""
+        if has_come():
+            return
+        waiting = (has_come, anyio.Event())
+        self._waiting.append(waiting)
+        try:
+            await waiting[1].wait()
+        finally:
+            self._waiting.remove(waiting)
 
 
 class Gates:

@@ -42,6 +42,8 @@ class Leases:
         self._tokens = count(randbits(42) << 20)
         self._correlations = count(1)
         self._answers: dict[int, anyio.Event] = {}
+        self._settled: list[int] = []
+        self._some_settled = anyio.Event()
         self._orphaned = False
         self._down_since: float | None = -self._call_timeout
 
@@ -55,6 +57,7 @@ class Leases:
             return
         for item in items:
             item.held = True
+        await self.flush()
         await self._mailbox.send_written(Hold(self._owner, tuple(i.lease for i in items)))
 
     async def alone(self, item: Item) -> None:
@@ -78,9 +81,24 @@ class Leases:
         finally:
             del self._answers[correlation]
 
-    async def settled(self, items: Iterable[Item]) -> None:
-        """Tell the extender that there is nothing left to give back."""
-        tokens = tuple(item.lease.token for item in items if item.held)
+    def settled(self, items: Iterable[Item]) -> None:
+        """Have the extender told, with the next Hold or soon, that there is nothing left to give
+        back. Until then it may extend what is deleted, which is harmless."""
+        self._settled += [item.lease.token for item in items if item.held]
+        if self._settled:
+            self._some_settled.set()
+
+    async def tell_settled(self) -> None:
+        """Tell of settled leases that no Hold took along, for ever."""
+        while True:
+            await self._some_settled.wait()
+            await anyio.sleep(self._pool.timing.tell_settled_seconds)
+            self._some_settled = anyio.Event()
+            await self.flush()
+
+    async def flush(self) -> None:
+        """Tell of all settled leases now."""
+        tokens, self._settled = tuple(self._settled), []
         if tokens and not self._orphaned:
             await self._mailbox.send(Settled(self._owner, tokens))
 

@@ -126,7 +126,7 @@ class Processor:
         log.warning("message dropped; its lease has run out", extra=item.facts())
         for handler in item.handlers:
             self._pool.observer.processed(handler.name, Processed.LOST)
-        await self._leases.settled([item])
+        self._leases.settled([item])
         self._pool.hand.drop([item])
 
 

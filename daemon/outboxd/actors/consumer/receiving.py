@@ -61,8 +61,12 @@ class Receiver:
                 return True
             if not self._pool.gates.open:
                 self.first_poll.set()  # it waits for somebody else: that is as ready as it gets
-            await self._pool.change.wait()
+            await self._pool.change.until(self._has_news)
         return False
+
+    def _has_news(self) -> bool:
+        shut_out = not (self._pool.gates.open or self.first_poll.is_set())
+        return self._pool.stopping.is_set() or self._room() > 0 or shut_out
 
     async def _wait_for_company(self) -> None:
         """Give a slot that has just become free a moment to be joined by others.
@@ -72,8 +76,7 @@ class Receiver:
         """
         enough = min(BATCH, self._pool.settings.concurrency)
         with anyio.move_on_after(self._pool.timing.gather_seconds):
-            while 0 < self._room() < enough:
-                await self._pool.change.wait()
+            await self._pool.change.until(lambda: not 0 < self._room() < enough)
 
     async def _receive(self, room: int) -> None:
         received_at = self._pool.clock()

@@ -211,7 +211,7 @@ class Settler:
             return
         items = [s.item for s in finished]
         # Told before they are let go: a drain ends when nothing is in hand any more.
-        await self._leases.settled(items)
+        self._leases.settled(items)
         self._pool.hand.drop(items)
         for settlement in finished:
             if settlement.finished is not None:

@@ -22,8 +22,7 @@ class Solitude:
             return
         self._waiting.extend(work)
         with self._pool.hand.all_slots():
-            while self._others_in_hand() and not self._pool.stopping.is_set():
-                await self._pool.change.wait()
+            await self._pool.change.until(self._may_begin)
             while self._waiting:
                 await self._run(self._waiting.popleft())
 
@@ -38,6 +37,7 @@ class Solitude:
         self._waiting.clear()
         return items
 
-    def _others_in_hand(self) -> bool:
+    def _may_begin(self) -> bool:
+        """Whether nothing else is in hand, or this is not to begin at all any more."""
         waiting = sum(len(messages_in(each)) for each in self._waiting)
-        return bool(waiting) and self._pool.hand.active > waiting
+        return not waiting or self._pool.hand.active <= waiting or self._pool.stopping.is_set()

@@ -22,6 +22,10 @@ class Timing(msgspec.Struct, frozen=True, kw_only=True):
     linger_seconds: float = 0.02
     """A settlement waits that long for company, since SQS bills and signs by the call."""
 
+    tell_settled_seconds: float = 0.05
+    """How long a settled lease may still count as held, while no Hold takes the word along: each
+    frame wakes the supervisor, and with a busy queue the next Hold is nearer than this."""
+
     settle_seconds: float = 2.0
     """What is kept of a drain's time for settling, once handlers are no longer waited for."""
 

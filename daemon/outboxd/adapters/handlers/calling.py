@@ -113,7 +113,7 @@ def _inner_sqlstate(error: BaseException) -> str | None:
 
 
 def _log_failure(invocation: Invocation, text: str, error: BaseException | None) -> None:
-    facts = {**invocation.facts, "error": text}
+    facts: dict[str, object] = {**invocation.facts(), "error": text}
     if invocation.payload is not None:
         facts["payload"] = Payload(invocation.payload)
     log.warning("handler failed", exc_info=error, extra=facts)

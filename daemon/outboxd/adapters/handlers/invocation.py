@@ -9,7 +9,7 @@ from outboxd.adapters.handlers.loading import LoadedHandler
 from outboxd.core.envelopes import Incoming
 from outboxd.core.events import Event
 from outboxd.core.judging import Ending, Returned, describe
-from outboxd.core.log_facts import trace_facts
+from outboxd.core.log_facts import CallFacts, trace_facts
 from outboxd.core.outcomes import DeadLetter, DeadReason
 from outboxd.ports.handling import BatchContext, Call, Claim, Context, Publisher
 
@@ -22,11 +22,11 @@ class Invocation:
         handler: LoadedHandler,
         subject: Event[Any] | Sequence[Event[Any]],
         context: Callable[[Publisher | None], Context | BatchContext],
-        facts: dict[str, object],
+        facts: CallFacts,
         incoming: Incoming | None = None,
     ) -> None:
-        """`incoming` is the one event; its trace is what events published by the handler continue.
-        A batch has none."""
+        """`facts` makes what the log says of the call. `incoming` is the one event; its trace is
+        what events published by the handler continue. A batch has none."""
         self.handler = handler
         self.subject = subject
         self.facts = facts
@@ -48,13 +48,16 @@ def invocation_of_one(
     handler: LoadedHandler, call: Call, event: Event[Any], claim: Claim | None = None
 ) -> Invocation:
     """A call with one event; a handler that takes batches sees a list of one."""
-    facts = {
-        "handler": handler.name,
-        "queue": call.queue,
-        "event_id": str(event.id),
-        "attempt": call.attempt,
-        **trace_facts(call.incoming.traceparent),
-    }
+
+    def facts() -> dict[str, object]:
+        return {
+            "handler": handler.name,
+            "queue": call.queue,
+            "event_id": str(call.incoming.id),
+            "attempt": call.attempt,
+            **trace_facts(call.incoming.traceparent),
+        }
+
     if handler.settings.batch > 1:
         return Invocation(handler, [event], _batch_context(handler, call), facts)
     return Invocation(
@@ -70,11 +73,10 @@ def invocation_of_many(
     handler: LoadedHandler, call: Call, events: Sequence[Event[Any]]
 ) -> Invocation:
     """A call with a batch of events; `call` is that of any of them."""
-    facts: dict[str, object] = {
-        "handler": handler.name,
-        "queue": call.queue,
-        "events": len(events),
-    }
+
+    def facts() -> dict[str, object]:
+        return {"handler": handler.name, "queue": call.queue, "events": len(events)}
+
     return Invocation(handler, list(events), _batch_context(handler, call), facts)
 
 

@@ -4,10 +4,10 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar
 
 import anyio
-from anyio import CapacityLimiter, to_thread
 
 from outboxd.adapters.handlers.batches import Batch, batch_of
 from outboxd.adapters.handlers.calling import call_async, call_sync
+from outboxd.adapters.handlers.crew import Crew
 from outboxd.adapters.handlers.invocation import Invocation, event_of, invocation_of_one
 from outboxd.adapters.handlers.loading import LoadedHandler
 from outboxd.adapters.handlers.own import judged_by_mark
@@ -45,7 +45,7 @@ class Runner:
         self._database = database
         self._publish = publish
         # Threads of handlers that a drain no longer waits for keep their places.
-        self._threads = CapacityLimiter(concurrency)
+        self._crew = Crew(concurrency)
 
     def interruptible(self, handler: str) -> bool:
         return self._handlers[handler].signature.asynchronous
@@ -165,7 +165,7 @@ class Runner:
         return judged_by_mark(ending, claiming, marked)
 
     async def _in_thread(self, work: Callable[[], T]) -> T:
-        return await to_thread.run_sync(work, abandon_on_cancel=True, limiter=self._threads)
+        return await self._crew.run(work)
 
     def _needed_database(self) -> ConsumerDatabase:
         # Loading refuses the inbox modes that would come here without one.

@@ -54,7 +54,7 @@ class Facts:
             "logger": record.name,
             "message": self._clean(str(event.pop("event", ""))),
         }
-        facts = {**self._child, **(CALL_FACTS.get() or {}), **facts_of(record), **event}
+        facts = {**self._child, **CALL_FACTS.get()(), **facts_of(record), **event}
         if self._payloads and (payload := payload_of(record)) is not None:
             facts["payload"] = payload.text()
         for name, value in facts.items():
