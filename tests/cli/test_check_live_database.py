@@ -237,3 +237,15 @@ def test_a_pooler_is_recognised_by_what_it_does(live: Live, mode: str) -> None:
     assert Code.NOT_LOOKED_AT not in pooled
     assert past_it & named == expected - {Code.WAKE_UP_POOLED}
     assert Code.DIRECT_ELSEWHERE not in past_it
+
+
+@pytest.mark.packages
+def test_a_pooler_with_one_connection_is_recognised_and_not_waited_for(live: Live) -> None:
+    """To hold the only one and to ask for another would wait for itself."""
+    with pgbouncer(live.url, pool_size=1, more="pool_mode = transaction") as pooler:
+        live.configure(url=pooler.pooled(live.url))
+
+        found = {finding.code for finding in live.in_database(seconds=3.0)}
+
+    assert Code.POOLER in found
+    assert Code.NOT_LOOKED_AT not in found
