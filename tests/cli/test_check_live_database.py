@@ -75,11 +75,6 @@ STAGED = [
         "current_database()); END $$",
         {Code.TIMEOUT_SHORT},
     ),
-    (
-        "DO $$ BEGIN EXECUTE format('ALTER DATABASE %I CONNECTION LIMIT 9', "
-        "current_database()); END $$",
-        {Code.CONNECTIONS_TOO_FEW},
-    ),
 ]
 
 
@@ -193,6 +188,13 @@ def test_a_version_that_may_not_be_read_is_told(live: Live, daemon_role: str) ->
     live.sql(f"REVOKE SELECT ON outboxd._yoyo_migration FROM {daemon_role}")
 
     assert {Code.GRANT_MISSING, Code.NOT_LOOKED_AT} <= codes(live)
+
+
+def test_a_limit_of_connections_is_told_to_whom_it_applies(live: Live, daemon_role: str) -> None:
+    """To the daemon's role; superusers are exempt (PostgreSQL, CREATE DATABASE)."""
+    live.sql(f"ALTER ROLE {daemon_role} CONNECTION LIMIT 9")
+
+    assert Code.CONNECTIONS_TOO_FEW in codes(live)
 
 
 def test_row_security_is_told_to_whom_it_applies(live: Live, daemon_role: str) -> None:
