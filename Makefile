@@ -36,7 +36,7 @@ demo: $(STAMP) ## the shop, live, on an embedded PostgreSQL and a local SQS (ARG
 
 test: $(STAMP) ## all tests that need neither root nor system packages
 	$(BIN)/pytest -n $(WORKERS) $(ARGS)
-	$(BIN)/pytest -m system -n 2 $(ARGS)
+	$(BIN)/pytest -m system -n $(WORKERS) $(ARGS)
 
 test-system: $(STAMP) ## the tests that use Debian packages (promtool, PgBouncer), installing them as root
 	tests/system/install-packages

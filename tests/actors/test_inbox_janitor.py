@@ -16,7 +16,7 @@ from outboxd.actors.inbox_janitor import (
     InboxJanitor,
 )
 from outboxd.adapters.metrics.inbox import InboxMetrics
-from outboxd.core.errors import HandlerOverran, Unavailable
+from outboxd.core.errors import HandlerOverran, OutageKind, Unavailable
 from outboxd.core.inbox_retention import Polled
 from outboxd.core.settings import InboxSettings
 from outboxd.ports.inbox_upkeep import Kept, Polls
@@ -68,12 +68,13 @@ class FakeUpkeep:
 class FakeLife:
     def __init__(self, seconds: float | None = 18 * SECONDS_PER_DAY) -> None:
         self.seconds = seconds
+        self.kind = OutageKind.DENIED
         self.asked = 0
 
     async def lasting_seconds(self) -> float:
         self.asked += 1
         if self.seconds is None:
-            raise Unavailable("denied")
+            raise Unavailable("no answer", self.kind)
         return self.seconds
 
 
@@ -230,6 +231,23 @@ async def test_somebody_elses_purge_is_left_alone() -> None:
     await scene.janitor.clean()
 
     assert upkeep.ages == [90]
+
+
+async def test_a_right_that_is_missing_is_told_once_and_an_outage_is_for_the_pool_to_tell(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    scene = Scene(FakeUpkeep(), life=FakeLife(None))
+    told = "retention of the queue unknown"
+
+    scene.life.kind = OutageKind.UNREACHABLE
+    await scene.janitor.beat()
+    assert [each.message for each in caplog.records if each.levelname == "WARNING"] == []
+
+    scene.life.kind = OutageKind.DENIED
+    for _ in range(3):
+        await scene.janitor.beat()
+    assert [each.message for each in caplog.records if each.levelname == "WARNING"] == [told]
+    assert scene.metric("outboxd_inbox_purge_failures_total") == 4
 
 
 class Worker:

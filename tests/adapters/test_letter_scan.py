@@ -188,3 +188,33 @@ async def test_a_scan_goes_on_behind_letters_that_are_visible_again() -> None:
     scan = LetterScan(queue, lambda: False, fifo=False)
 
     assert sorted(map(int, await all_of(scan, 10))) == list(range(400))
+
+
+class Counted(EngineQueue):
+    """Knows which receipts were given back."""
+
+    given_back: tuple[str, ...] = ()
+
+    async def hide(self, hidings: Sequence[Hiding]) -> Sequence[Refusal]:
+        self.given_back += tuple(hiding.receipt_handle for hiding in hidings)
+        return await super().hide(hidings)
+
+
+async def test_what_is_visible_again_by_itself_is_not_given_back() -> None:
+    """Somebody else may have it by now."""
+    engine = Engine()
+    local = engine.queue()
+    queue = Counted(engine, local)
+    engine.send(local, "early")
+    scan = LetterScan(queue, lambda: False, fifo=False, hidden_seconds=30, clock=lambda: engine.now)
+    assert [entry.message.body for entry in await scan.more(10)] == ["early"]
+    engine.wait(31)
+    ((_, other),) = engine.receive(local, 10)
+    engine.send(local, "late")
+    assert [entry.message.body for entry in await scan.more(10)] == ["late"]
+
+    await scan.release()
+
+    assert len(queue.given_back) == 1
+    assert other not in queue.given_back
+    assert [message.body for message, _ in engine.receive(local, 10)] == ["late"]

@@ -75,11 +75,6 @@ STAGED = [
         "current_database()); END $$",
         {Code.TIMEOUT_SHORT},
     ),
-    (
-        "DO $$ BEGIN EXECUTE format('ALTER DATABASE %I CONNECTION LIMIT 9', "
-        "current_database()); END $$",
-        {Code.CONNECTIONS_TOO_FEW},
-    ),
 ]
 
 
@@ -195,6 +190,13 @@ def test_a_version_that_may_not_be_read_is_told(live: Live, daemon_role: str) ->
     assert {Code.GRANT_MISSING, Code.NOT_LOOKED_AT} <= codes(live)
 
 
+def test_a_limit_of_connections_is_told_to_whom_it_applies(live: Live, daemon_role: str) -> None:
+    """To the daemon's role; superusers are exempt (PostgreSQL, CREATE DATABASE)."""
+    live.sql(f"ALTER ROLE {daemon_role} CONNECTION LIMIT 9")
+
+    assert Code.CONNECTIONS_TOO_FEW in codes(live)
+
+
 def test_row_security_is_told_to_whom_it_applies(live: Live, daemon_role: str) -> None:
     live.sql("ALTER TABLE outbox_events ENABLE ROW LEVEL SECURITY")
     applies = codes(live)
@@ -237,3 +239,15 @@ def test_a_pooler_is_recognised_by_what_it_does(live: Live, mode: str) -> None:
     assert Code.NOT_LOOKED_AT not in pooled
     assert past_it & named == expected - {Code.WAKE_UP_POOLED}
     assert Code.DIRECT_ELSEWHERE not in past_it
+
+
+@pytest.mark.packages
+def test_a_pooler_with_one_connection_is_recognised_and_not_waited_for(live: Live) -> None:
+    """To hold the only one and to ask for another would wait for itself."""
+    with pgbouncer(live.url, pool_size=1, more="pool_mode = transaction") as pooler:
+        live.configure(url=pooler.pooled(live.url))
+
+        found = {finding.code for finding in live.in_database(seconds=3.0)}
+
+    assert Code.POOLER in found
+    assert Code.NOT_LOOKED_AT not in found

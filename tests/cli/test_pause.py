@@ -178,6 +178,12 @@ def test_the_daemon_was_killed(cli: Cli, path: Path) -> None:
     )
 
 
+def test_a_socket_that_cannot_be(cli: Cli, folder: Path) -> None:
+    long = "/tmp/" + "x" * 200
+
+    assert cli("dump", "--socket", long) == (1, "", f"outboxd: {long}: AF_UNIX path too long\n")
+
+
 def test_no_control_socket_is_configured(cli: Cli, folder: Path) -> None:
     (folder / "outboxd.toml").write_text(CONFIG)
 

@@ -106,16 +106,12 @@ def test_hosts_among_the_options_of_handlers_can_be_read_in_the_log() -> None:
         event="*",
         handler="m:f",
         name="n",
-        options={
-            "smtp_host": "127.0.0.1",
-            "api_key": "127-and-more",
-            "smtp": {"password": "12345678"},
-        },
+        options={"smtp_host": "127.0.0.1", "api_key": "127-and-more"},
     )
     redact = redactor(secrets_of(handler))
 
     assert redact("listening at http://127.0.0.1:9464") == "listening at http://127.0.0.1:9464"
-    assert redact("127-and-more") == redact("12345678") == "***"
+    assert redact("127-and-more") == "***"
 
 
 def test_a_text_of_the_log_stays_as_it_is_where_nothing_is_secret() -> None:

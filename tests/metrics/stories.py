@@ -260,8 +260,19 @@ STORIES = (
     ),
     fires(
         "OutboxdInboxNotPurged",
-        {_orders("inbox_purge_failures_total"): "0x10 1 2 3 4 5x9"},
+        {_orders("inbox_purge_failures_total"): "0+0.1x280"},  # once in ten minutes
         _ORDERS,
+        minute=270,
     ),
-    silent("OutboxdInboxNotPurged", {_orders("inbox_purge_failures_total"): "0x10 1x15"}),
+    # a database that is away for some minutes
+    silent(
+        "OutboxdInboxNotPurged",
+        {_orders("inbox_purge_failures_total"): "0x10 0+2x5 10x270"},
+        minute=270,
+    ),
+    silent(
+        "OutboxdInboxNotPurged",
+        {_orders("inbox_purge_failures_total"): "0x10 0+2x5 10x270"},
+        minute=20,
+    ),
 )

@@ -186,7 +186,7 @@ class Heard(Link):
 
     def __init__(self, name: str) -> None:
         nobody = cast("ByteStream", None)  # nothing is ever written to it
-        super().__init__(Address(name, 1), nobody, lambda: None, lambda: None)
+        super().__init__(Address(name, 1), nobody, lambda: None, lambda _: None)
         self.close()
         self.heard: list[Message] = []
 

@@ -57,6 +57,8 @@ async def main(name: str, fd: int) -> int:
     match behaviour:
         case "never_ready":
             return 1
+        case "fails_twice" if welcome.address.incarnation in (2, 3):
+            return 1
         case "dies_of_work" if welcome.address.incarnation in (2, 3):
             os.kill(os.getpid(), signal.SIGKILL)
         case "late":

@@ -57,6 +57,7 @@ def an_outbox(**more: Any) -> Outbox:
 def a_queue(name: str = "orders", **more: Any) -> Queue:
     queue = Queue(
         name=name,
+        dead_letter_queue=f"{name}-dlq",
         paused=False,
         blocked_by=(),
         visible=0,

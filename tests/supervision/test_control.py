@@ -165,6 +165,29 @@ async def test_silent_peers_keep_nobody_else_waiting(path: Path, daemon: Daemon)
         await stream.aclose()
 
 
+async def test_orders_that_take_long_keep_no_other_from_being_heard(
+    path: Path, daemon: Daemon, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done, all_wait = anyio.Event(), anyio.Event()
+    waiting: list[str] = []
+
+    async def takes_long(child: str) -> str:
+        waiting.append(child)
+        if len(waiting) == module.MAX_CONNECTIONS:
+            all_wait.set()
+        await done.wait()
+        return child
+
+    monkeypatch.setattr(daemon, "restart", takes_long)
+    async with anyio.create_task_group() as tasks:
+        for _ in range(module.MAX_CONNECTIONS):
+            tasks.start_soon(asked, path, b'{"do":"restart","child":"relay"}\n')
+        await all_wait.wait()
+        with anyio.fail_after(module.CONNECTION_SECONDS):
+            assert await asked(path, b'{"do":"pause","queue":"orders"}\n') == {"ok": True}
+        done.set()
+
+
 async def test_a_silent_peer_is_hung_up_on_and_makes_room(
     path: Path, daemon: Daemon, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -22,8 +22,8 @@ class Overflow(Exception):
     """A child was told that it does not read."""
 
 
-def overflowed() -> None:
-    raise Overflow
+def overflowed(why: str) -> None:
+    raise Overflow(why)
 
 
 @asynccontextmanager

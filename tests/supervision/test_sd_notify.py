@@ -1,9 +1,11 @@
 import select
 import socket
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import anyio
+import anyio.to_thread
 import pytest
 
 from outboxd.supervision.sd_notify import Notifier
@@ -113,6 +115,33 @@ async def test_more_time_is_asked_for_as_long_as_it_is_wanted(
 async def test_a_watchdog_that_is_not_ours_is_not_fed(environ: dict[str, str]) -> None:
     with anyio.fail_after(5):
         await Notifier(environ).feed_watchdog(lambda: [])
+
+
+async def test_what_a_manager_had_no_room_for_is_sent_again_in_its_order(
+    manager: socket.socket, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("outboxd.supervision.sd_notify.SEND_AGAIN_SECONDS", 0.001)
+    with manager, socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as others:
+        others.setblocking(False)
+        with suppress(BlockingIOError):
+            while True:
+                others.sendto(b"WATCHDOG=1", manager.getsockname())
+        notifier = Notifier({"NOTIFY_SOCKET": manager.getsockname()})
+        notifier.reloading()
+        notifier.ready()
+
+        heard: list[str] = []
+
+        async def hear() -> None:
+            while len(heard) < 2:
+                word = await anyio.to_thread.run_sync(told, manager)
+                heard.extend([word.partition("=")[0]] if word != "WATCHDOG=1" else [])
+            tasks.cancel_scope.cancel()
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(notifier.send_again)
+            tasks.start_soon(hear)
+    assert heard == ["RELOADING", "READY"]
 
 
 def test_a_manager_that_is_gone_is_no_error(tmp_path: Path) -> None:

@@ -175,3 +175,15 @@ def test_a_sum_of_which_one_part_is_not_known_is_not_known() -> None:
 
     assert status.totals.visible is None
     assert status.totals.dead_letters == 0
+
+
+def test_letters_in_a_queue_that_others_share_are_counted_once() -> None:
+    shared = {"dead_letter_queue": "all-dlq", "dead_letters": 3}
+    queues = (
+        a_queue("orders", **shared),
+        a_queue("payments", **shared),
+        a_queue("refunds", dead_letter_queue="all-dlq", dead_letters=None),
+        a_queue("mail", dead_letters=2),
+    )
+
+    assert a_status(queues=queues).totals.dead_letters == 5

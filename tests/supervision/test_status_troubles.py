@@ -122,7 +122,6 @@ def test_what_children_count_becomes_lines() -> None:
         (names.RECEIVES, {"queue": "orders", "result": "empty"}, 4.0),
         (names.OUTAGES, {"outbox": "default", "destination": "sqs:a", "kind": "timeout"}, 1.0),
         (names.DATABASE_FAILURES, {"outbox": "default", "doing": "read"}, 2.0),
-        (names.POISON, {"queue": "orders", "reason": "malformed"}, 2.0),
     )
 
     assert [

@@ -6,10 +6,14 @@ import anyio
 import msgspec
 import pytest
 
-from outboxd.channels.protocol import Address
+from outboxd.channels.protocol import MAX_FRAME_BYTES, Address
 from outboxd.core.exit_codes import ExitCode
+from outboxd.core.settings import Settings
+from outboxd.supervision.metrics import MetricsBook
 from outboxd.supervision.observing import RestartReason, State
 from outboxd.supervision.process import ChildProcess, Spawn
+from outboxd.supervision.sd_notify import Notifier
+from outboxd.supervision.supervisor import Supervisor
 from tests.supervision.scene import QUICK, Facts, Run, a_supervisor, scripted, spec
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*os.fork:DeprecationWarning")
@@ -167,6 +171,22 @@ async def test_a_child_that_says_why_it_cannot_work_is_not_asked_again(
     assert facts.history.count("consumer:refuses/1 started") == 1
     given_up = next(record for record in caplog.records if record.message == "giving up")
     assert vars(given_up)["why"] == "no tables"
+
+
+async def test_a_configuration_too_large_for_a_frame_ends_in_good_order(
+    spawn: Spawn, caplog: pytest.LogCaptureFixture
+) -> None:
+    facts = Facts()
+    settings = Settings(supervisor=QUICK, import_path=("x" * MAX_FRAME_BYTES,))
+    children = [spec("consumer:polite/1")]
+    run = Run(Supervisor(settings, children, facts, MetricsBook(), Notifier({}), spawn))
+
+    with anyio.fail_after(20):
+        await run()
+
+    assert run.code is ExitCode.NEVER_READY
+    cut_off = next(record for record in caplog.records if record.message == "child is cut off")
+    assert "exceeds the frame limit" in vars(cut_off)["why"]
 
 
 async def test_a_child_that_cannot_be_started_leaves_the_supervisor_alive(spawn: Spawn) -> None:

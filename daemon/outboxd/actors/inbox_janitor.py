@@ -6,7 +6,7 @@ from collections.abc import Callable
 import anyio
 
 from outboxd.core.clock import boottime
-from outboxd.core.errors import Unavailable
+from outboxd.core.errors import OutageKind, Unavailable
 from outboxd.core.inbox_retention import Slices, kept_seconds, purge_before
 from outboxd.core.retry import Dice
 from outboxd.core.settings import InboxSettings
@@ -34,6 +34,20 @@ SECONDS_PER_DAY = 86_400.0
 SUSPECTS_KEPT_SECONDS = 15 * SECONDS_PER_DAY
 """SQS keeps no message longer than 14 days, so what is older stands against a message that is gone;
 one that was in a dead-letter queue comes back as another message."""
+
+
+_NOT_CLEANED = "inbox not cleaned up"
+_LIFE_UNKNOWN = "retention of the queue unknown"
+
+_OUTAGES = frozenset(
+    {
+        OutageKind.UNREACHABLE,
+        OutageKind.THROTTLED,
+        OutageKind.TIMEOUT,
+        OutageKind.SERVER_FAULT,
+        OutageKind.CREDENTIALS,
+    }
+)
 
 
 class InboxJanitor:
@@ -71,6 +85,7 @@ class InboxJanitor:
         self._ask_at = 0.0
         self._purged_until = 0.0
         self._told_kept = 0.0
+        self._told_failing: set[str] = set()
 
     async def run(self) -> None:
         """Write down polls and clean up, until cancelled; a statement that is cut short is one that
@@ -85,11 +100,10 @@ class InboxJanitor:
                     wait = BEAT_SECONDS
                 if self._clock() >= round_at:
                     await self.clean()
+                    self._told_failing.discard(_NOT_CLEANED)
                     round_at = self._clock() + ROUND_SECONDS
             except Unavailable as error:
-                # The pool itself notices an outage that matters; the next beat tries again.
-                self._observer.failed()
-                log.debug("inbox not cleaned up", extra={"error": str(error)})
+                self._failed(_NOT_CLEANED, error)
 
     async def beat(self) -> bool:
         """Write down that the queue is polled, if it is. Raises Unavailable."""
@@ -130,8 +144,22 @@ class InboxJanitor:
             self._ask_at = self._clock() + ASK_AGAIN_SECONDS
         except Unavailable as error:
             # What was known stays; what never was keeps this pool from purging.
-            self._observer.failed()
-            log.debug("retention of the queue unknown", extra={"error": str(error)})
+            self._failed(_LIFE_UNKNOWN, error)
+        else:
+            self._told_failing.discard(_LIFE_UNKNOWN)
+
+    def _failed(self, what: str, error: Unavailable) -> None:
+        """The next beat tries again. The pool itself notices an outage; what else there is nobody
+        would hear of, and is told once until it works again."""
+        self._observer.failed()
+        told = error.kind in _OUTAGES or what in self._told_failing
+        if not told:
+            self._told_failing.add(what)
+        log.log(
+            logging.DEBUG if told else logging.WARNING,
+            what,
+            extra={"queue": self._queue, "kind": error.kind.value, "error": str(error)},
+        )
 
     async def _purge_marks(self, before: float) -> None:
         slices = Slices(self._purged_until, before)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from outboxd.cli.arguments import add_config_argument
 from outboxd.cli.check_live import add_live_arguments, check_live, require_live
 from outboxd.cli.long_work import told_when_slow
+from outboxd.cli.wording import numbered
 from outboxd.core.errors import SettingsError
 from outboxd.core.exit_codes import ExitCode
 
@@ -103,12 +104,8 @@ def _summary(settings: "Settings") -> str:
     handlers = sum(len(queue.handlers) for queue in settings.queues.values())
     return ", ".join(
         [
-            _counted(routes, "route"),
-            _counted(len(settings.queues), "queue"),
-            _counted(handlers, "handler"),
+            numbered(routes, "route"),
+            numbered(len(settings.queues), "queue"),
+            numbered(handlers, "handler"),
         ]
     )
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

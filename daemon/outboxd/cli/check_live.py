@@ -5,10 +5,13 @@ from typing import TYPE_CHECKING
 
 from outboxd.cli.arguments import add_json_argument, seconds
 from outboxd.cli.parsing import UsageError
+from outboxd.cli.wording import numbered
 from outboxd.core.exit_codes import ExitCode
 
 if TYPE_CHECKING:
-    from outboxd.core.live.facts import Facts
+    from collections.abc import Sequence
+
+    from outboxd.core.live.facts import Facts, Migration
     from outboxd.core.live.finding import Counts, Finding
     from outboxd.core.settings import Settings
 
@@ -65,8 +68,8 @@ def _print(
         print(f"    then: {finding.consequence}")
         print(f"    do:   {finding.fix}")
     print(
-        f"live: {_counted(counted.errors, 'error')}, {_counted(counted.warnings, 'warning')}, "
-        f"{_counted(counted.notes, 'note')}"
+        f"live: {numbered(counted.errors, 'error')}, {numbered(counted.warnings, 'warning')}, "
+        f"{numbered(counted.notes, 'note')}"
     )
 
 
@@ -132,24 +135,16 @@ def _database(settings: "Settings", facts: "Facts") -> str:
     schema = f"schema {settings.database.schema}"
     if not isinstance(facts.database, DatabaseFacts):
         return f"not reached, {schema}"
-    server = facts.database.server
-    version = _version(facts.database)
+    server, migrations = facts.database.server, facts.database.migrations
+    version = _version(migrations) if isinstance(migrations, tuple) else ""
     return f"{server.database} of PostgreSQL {server.version}, {schema}{version}, as {server.role}"
 
 
-def _version(database: "object") -> str:
-    from outboxd.core.live.facts import DatabaseFacts
-
-    if isinstance(database, DatabaseFacts) and isinstance(database.migrations, tuple):
-        applied = [each.name for each in database.migrations if each.applied]
-        return f" at {applied[-1]}" if applied else " without tables"
-    return ""
+def _version(migrations: "Sequence[Migration]") -> str:
+    applied = [each.name for each in migrations if each.applied]
+    return f" at {applied[-1]}" if applied else " without tables"
 
 
 def _without_user(url: str) -> str:
     scheme, separator, rest = url.partition("://")
     return f"{scheme}{separator}{rest.rpartition('@')[2]}"
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

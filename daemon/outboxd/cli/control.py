@@ -131,5 +131,7 @@ def _exchange(path: Path, line: bytes, limit: int, seconds: float | None) -> byt
     except TimeoutError as error:
         patience = seconds or ANSWER_SECONDS
         raise NoControl(f"{path}: no answer within {patience:g} s; see the log") from error
-    except (OSError, ValueError) as error:
-        raise NoControl(f"{path}: no answer that makes sense: {error}") from error
+    except (ConnectionResetError, BrokenPipeError):
+        return b""
+    except OSError as error:  # a path that is too long has no errno's text
+        raise NoControl(f"{path}: {error.strerror or error}") from error

@@ -40,7 +40,7 @@ def add_parser(subparsers: Any) -> None:
         "--url",
         type=http_url,
         default=DEFAULT_URL,
-        help=f"the daemon to ask (default: {DEFAULT_URL})",
+        help=f"the daemon to ask, at the address of its [http] (default: {DEFAULT_URL})",
     )
     parser.add_argument("--watch", action="store_true", help="show it again and again")
     parser.add_argument(

@@ -15,6 +15,11 @@ def counted(number: int, noun: str, *, cap: int | None = None) -> str:
     return f"1 {noun}" if number == 1 else f"{number or 'no'} {noun}s"
 
 
+def numbered(number: int, noun: str) -> str:
+    """The same with a numeral for none, where numbers stand side by side: "0 errors"."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
 def lasting(seconds: float) -> str:
     """The largest unit, and the next one if there is any of it: "13 d 22 h", "3 h"."""
     if abs(seconds) == float("inf"):

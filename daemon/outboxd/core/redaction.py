@@ -97,13 +97,9 @@ def _hidden_in(value: object, *, hide: bool) -> Iterator[str]:
             yield value
         case Section():
             yield from secrets_of(value)
-        case dict() if hide:
-            for name, each in value.items():
-                if isinstance(each, dict) or names_a_secret(str(name)):
-                    yield from _hidden_in(each, hide=True)
         case dict():
-            for each in value.values():
-                yield from _hidden_in(each, hide=False)
+            for name, each in value.items():
+                yield from _hidden_in(each, hide=hide and names_a_secret(name))
         case tuple():
             for each in value:
                 yield from _hidden_in(each, hide=hide)

@@ -89,8 +89,9 @@ class ConfigurationFile:
         except TimeoutError:
             raise SettingsError(
                 [
-                    f"{self._path}: importing its handlers took more than {self._seconds:g} s "
-                    "(start_deadline_seconds), so no child would become ready"
+                    f"{self._path}: importing its handlers took more than {self._seconds:g} s, the "
+                    "start_deadline_seconds in use, so no child would become ready; for a longer "
+                    "one restart outboxd"
                 ]
             ) from None
         finally:

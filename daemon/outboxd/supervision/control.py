@@ -30,6 +30,9 @@ CONNECTION_SECONDS = 5.0
 an order out may take longer: a reload does."""
 
 MAX_CONNECTIONS = 16
+"""That have not said their order yet. Those whose order is being carried out do not count: a dozen
+reloads that wait for long handlers must not keep a pause from being heard."""
+
 AFTER_FAILED_ACCEPT_SECONDS = 1.0
 
 _TOO_LONG = Answer(False, f"the order is longer than {MAX_LINE_BYTES} bytes")
@@ -61,8 +64,11 @@ async def serve_control(control: ControlSocket, controlled: Controlled) -> None:
         room = anyio.CapacityLimiter(MAX_CONNECTIONS)
 
         async def answer(stream: SocketStream) -> None:
-            async with room:
-                await _answer(stream, controlled)
+            async with stream:
+                async with room:
+                    line = await _heard(stream)
+                if line is not None:
+                    await _answer(stream, line, controlled)
 
         async with listener, anyio.create_task_group() as tasks:
             while True:
@@ -83,22 +89,27 @@ async def _accept(listener: SocketListener) -> SocketStream:
             await anyio.sleep(AFTER_FAILED_ACCEPT_SECONDS)
 
 
-async def _answer(stream: SocketStream, controlled: Controlled) -> None:
-    async with stream:
-        with suppress(anyio.IncompleteRead, anyio.BrokenResourceError, anyio.ClosedResourceError):
-            line = None
-            with anyio.move_on_after(CONNECTION_SECONDS):
-                line = await _hear(stream)
-            if line is None:
-                return
-            answer = await _carry_out(line, controlled) if line else _TOO_LONG
-            # A peer that has gone has its order carried out all the same.
-            with anyio.move_on_after(CONNECTION_SECONDS):
-                await stream.send(write_line(answer))
+async def _answer(stream: SocketStream, line: bytes, controlled: Controlled) -> None:
+    answer = await _carry_out(line, controlled) if line else _TOO_LONG
+    # A peer that has gone has its order carried out all the same.
+    with (
+        suppress(anyio.BrokenResourceError, anyio.ClosedResourceError),
+        anyio.move_on_after(CONNECTION_SECONDS),
+    ):
+        await stream.send(write_line(answer))
 
 
-async def _hear(stream: SocketStream) -> bytes:
-    """The line of the order without its end, empty if it is too long."""
+async def _heard(stream: SocketStream) -> bytes | None:
+    """The line of the order without its end, empty if it is too long, None if there is none."""
+    with (
+        suppress(anyio.IncompleteRead, anyio.BrokenResourceError, anyio.ClosedResourceError),
+        anyio.move_on_after(CONNECTION_SECONDS),
+    ):
+        return await _line(stream)
+    return None
+
+
+async def _line(stream: SocketStream) -> bytes:
     try:
         line = await BufferedByteReceiveStream(stream).receive_until(b"\n", MAX_LINE_BYTES)
     except anyio.DelimiterNotFound:

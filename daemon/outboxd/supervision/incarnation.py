@@ -60,6 +60,14 @@ class End(msgspec.Struct, frozen=True):
             or self.reason in PLANNED
         )
 
+    @property
+    def told(self) -> str:
+        """For a person: its own last word, or else what was seen of its end."""
+        if self.last_word:
+            return self.last_word
+        reason = self.reason.value if self.reason is not None else "ended"
+        return f"{reason}, exit code {self.exit_code}; see its log"
+
 
 class Incarnation:
     """One process in the slot, from its spawn to its reaping."""
@@ -80,7 +88,7 @@ class Incarnation:
         self.address = address
         self.identity = identity
         self.process = process
-        self.link = Link(address, process.stream, self._wrote, self._overflowed)
+        self.link = Link(address, process.stream, self._wrote, self._cut_off)
         self.order = order
         self._observer = observer
         self.started_at = boottime()
@@ -117,12 +125,12 @@ class Incarnation:
     def _wrote(self) -> None:
         self._observer.frame_passed(self.address.name, "to_child")
 
-    def _overflowed(self) -> None:
-        """It does not read its socket, so it cannot be controlled any more."""
+    def _cut_off(self, why: str) -> None:
+        """It cannot be controlled any more."""
         self._observer.frame_dropped(self.address.name, "to_child")
         if self.killed.is_set():
             return
-        log.error("child does not read its channel", extra={"child": str(self.address)})
+        log.error("child is cut off", extra={"child": str(self.address), "why": why})
         self.blame(RestartReason.PROTOCOL)
         self.kill()
 

@@ -60,7 +60,7 @@ class Life:
         self.restarts = 0
         self.overran = False
         self.ever_ready = False
-        self.last_word = ""
+        self._last_end: End | None = None
         self.deadlines = Deadlines(
             supervisor.start_deadline_seconds, terms.spec.heartbeat_deadline_seconds
         )
@@ -94,6 +94,11 @@ class Life:
     def leaving(self) -> bool:
         """Whether no successor of the current incarnation will come."""
         return self._order.given.is_set()
+
+    @property
+    def last_told(self) -> str:
+        """For a person: what its last process came to."""
+        return "see its log" if self._last_end is None else self._last_end.told
 
     def adopt(self, terms: Terms, supervisor: SupervisorSettings) -> None:
         """Run by these from the next start on."""
@@ -132,7 +137,7 @@ class Life:
     async def live(self) -> None:
         """Run until ordered to stop; on unplanned ends start again, within the limits."""
         while not self._order.given.is_set():
-            end = await self._run_once()
+            self._last_end = end = await self._run_once()
             # A stop kills what does not end in time; that says nothing about the messages.
             if end.crashed and not self._order.given.is_set():
                 self._suspicions.add(self._surroundings.suspects_of(end))
@@ -205,8 +210,8 @@ class Life:
             process = await self._spawn(self.name)
         except OSError as error:
             log.error("child cannot be started", extra={"child": self.name, "error": str(error)})
-            self.last_word = f"cannot be started: {error}"
-            return End(address, identity, ExitCode.UNEXPECTED, RestartReason.CRASH, None)
+            why = f"cannot be started: {error}"
+            return End(address, identity, ExitCode.UNEXPECTED, RestartReason.CRASH, None, why)
         spec = self.spec
         incarnation = Incarnation(
             address,
@@ -231,7 +236,6 @@ class Life:
         self._predecessors = (*self._predecessors, incarnation.identity)[-REMEMBERED_PREDECESSORS:]
         if self._order.given.is_set():
             self.overran |= incarnation.overran or exit_code == ExitCode.DRAIN_DEADLINE
-        self.last_word = incarnation.last_word
         end = incarnation.end(exit_code, stopping=self._order.given.is_set())
         self._observer.child_ended(self.name, exit_code, end.reason)
         return end

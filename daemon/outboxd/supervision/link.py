@@ -31,12 +31,13 @@ class Link:
         address: Address,
         stream: ByteStream,
         wrote: Callable[[], None],
-        overflowed: Callable[[], None],
+        failed: Callable[[str], None],
     ) -> None:
+        """`failed` is told why the child cannot be told anything any more, and has to end it."""
         self.address = address
         self._stream = stream
         self._wrote = wrote
-        self._overflowed = overflowed
+        self._failed = failed
         self._sender, self._queue = anyio.create_memory_object_stream[Message](QUEUED_FRAMES)
 
     def tell(self, message: Message) -> None:
@@ -44,7 +45,7 @@ class Link:
         try:
             self._sender.send_nowait(message)
         except anyio.WouldBlock:
-            self._overflowed()
+            self._failed("it does not read its channel")
         except (anyio.BrokenResourceError, anyio.ClosedResourceError):
             return
 
@@ -59,7 +60,11 @@ class Link:
         pools, and a child that reads would be ended as one that does not.
         """
         async for message in self._queue:
-            frames = [frame(message), *map(frame, self._waiting())]
+            try:
+                frames = [frame(message), *map(frame, self._waiting())]
+            except ProtocolError as error:  # a welcome with settings of a megabyte
+                self._failed(f"it cannot be told what it has to know: {error}")
+                return
             try:
                 await self._stream.send(b"".join(frames))
             except (anyio.BrokenResourceError, anyio.ClosedResourceError):

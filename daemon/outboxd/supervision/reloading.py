@@ -53,9 +53,8 @@ class _Aborted(Exception):
 class _NotReady(Exception):
     """A child did not become ready by the new configuration."""
 
-    def __init__(self, name: str, last_word: str) -> None:
-        self.name = name
-        super().__init__(f"{name} did not become ready: {last_word or 'see its log'}")
+    def __init__(self, life: Life) -> None:
+        super().__init__(f"{life.name} did not become ready: {life.last_told}")
 
 
 ABORTED = Outcome(ReloadResult.ABORTED, "not reloaded: outboxd is stopping")
@@ -98,10 +97,11 @@ class Reload:
                     await self._begin(_bridging(terms[name], old), settings.supervisor)
         except _NotReady as failure:
             log.error("reload failed, going back", extra={"problem": str(failure)})
-            await self._go_back(touched[::-1], old, terms)
+            lame = await self._go_back(touched[::-1], old, terms)
+            but = f"; not ready by it either, and tried again: {', '.join(lame)}" if lame else ""
             return Outcome(
                 ReloadResult.CHILD_NOT_READY,
-                f"not reloaded, the old configuration is in use again: {failure}",
+                f"not reloaded, the old configuration is in use again: {failure}{but}",
             )
         await self._end([self._crew.life(name) for name in change.removed])
         self._crew.accept(settings, terms)
@@ -121,23 +121,24 @@ class Reload:
             ready = await life.settled()
         self._heed_stop()
         if not ready:
-            raise _NotReady(name, life.last_word)
+            raise _NotReady(life)
 
     async def _go_back(
         self, names: Sequence[str], old: Mapping[str, Terms], new: Mapping[str, Terms]
-    ) -> None:
-        """One after another, the one that failed first: it does nothing now."""
+    ) -> Sequence[str]:
+        """One after another, the one that failed first: it does nothing now. Those that are not
+        ready afterwards."""
+        lame: list[str] = []
         for name in names:
             self._heed_stop()
             life = self._crew.life(name)
             if name in old:
                 life.adopt(_bridging(old[name], new), self._crew.settings.supervisor)
                 if not await life.renew(RestartReason.RELOAD):
-                    log.error(
-                        "child is not ready by the old configuration either", extra={"child": name}
-                    )
+                    lame.append(name)
             else:
                 await self._end([life])
+        return lame
 
     async def _end(self, lives: Sequence[Life]) -> None:
         """For good, the extender last: it gives back what the others could not finish."""

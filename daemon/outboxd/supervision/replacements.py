@@ -25,9 +25,10 @@ class Replacements:
     """One process at a time in the whole daemon, reloads included, so that what a replacement
     costs, a second or two of one process, is never paid by several at once."""
 
-    def __init__(self, lives: Callable[[], Sequence[Life]]) -> None:
+    def __init__(self, lives: Callable[[], Sequence[Life]], stopping: Callable[[], bool]) -> None:
         self.turn = anyio.Lock()
         self._lives = lives
+        self._stopping = stopping
         self._due: set[str] = set()
 
     def due(self, tasks: TaskGroup, life: Life, number: int, reason: RestartReason) -> None:
@@ -68,15 +69,13 @@ class Replacements:
         return chosen
 
     async def _restart(self, life: Life) -> None:
-        if not life.leaving:
+        if not self._stopping():  # the extender, too, has work to do in a stop
             log.warning("child is restarted by order", extra={"child": life.name})
             if await life.renew(RestartReason.OPERATOR):
                 return
-        if life.leaving:
+        if self._stopping():
             raise NotReplaced(f"{life.name} is not started again: outboxd is stopping")
-        raise NotReplaced(
-            f"{life.name} was ended, and is not ready again: {life.last_word or 'see the log'}"
-        )
+        raise NotReplaced(f"{life.name} was ended, and is not ready again: {life.last_told}")
 
 
 def _pool_of(life: Life) -> str:

@@ -4,6 +4,7 @@ import logging
 import os
 import socket
 import time
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 
 import anyio
@@ -15,6 +16,10 @@ FEEDS_PER_INTERVAL = 4
 
 MAX_STATUS_BYTES = 1024
 """systemd drops a datagram of more than 4096 bytes as a whole, the READY=1 in it included."""
+
+SEND_AGAIN_SECONDS = 1.0
+MAX_UNSENT = 64
+"""Of what waits for a manager that stands still the newest are kept: a few minutes of it."""
 
 EXTENSION_SECONDS = 10.0
 EXTEND_EVERY_SECONDS = 3.0
@@ -29,6 +34,7 @@ class Notifier:
         # A leading @ stands for the null byte of an abstract socket (unix(7)).
         self._address = "\0" + address[1:] if address.startswith("@") else address
         self._watchdog_seconds = _watchdog_seconds(environ)
+        self._unsent: deque[str] = deque(maxlen=MAX_UNSENT)
 
     def ready(self, text: str = "all children ready") -> None:
         """The start, or a reload, is over; `text` is what `systemctl status` shows."""
@@ -70,15 +76,31 @@ class Notifier:
             told = problems
             await anyio.sleep(self._watchdog_seconds / FEEDS_PER_INTERVAL)
 
+    async def send_again(self) -> None:
+        """Repeat, for ever, what the manager had no room for: a READY=1 that it never gets would
+        have it end the daemon."""
+        while self._address:
+            await anyio.sleep(SEND_AGAIN_SECONDS)
+            self._flush()
+
     def _send(self, text: str) -> None:
-        if not self._address:
-            return
-        try:
-            with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as notify:
-                notify.setblocking(False)
-                notify.sendto(text.encode(), self._address)
-        except OSError as error:
-            log.warning("the service manager could not be notified", extra={"error": str(error)})
+        if self._address:
+            self._unsent.append(text)
+            self._flush()
+
+    def _flush(self) -> None:
+        """In their order, as far as there is room for them."""
+        while self._unsent:
+            try:
+                with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as notify:
+                    notify.setblocking(False)
+                    notify.sendto(self._unsent[0].encode(), self._address)
+            except BlockingIOError:
+                return
+            except OSError as error:
+                facts = {"error": str(error)}
+                log.warning("the service manager could not be notified", extra=facts)
+            self._unsent.popleft()
 
 
 def _line(text: str) -> str:

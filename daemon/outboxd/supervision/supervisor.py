@@ -68,7 +68,7 @@ class Supervisor:
         self._crew = Crew(settings, specs, self, observer, spawn, self._removed)
         self._estates = Estates(self._switchboard, self._crew.stop_workers)
         self.pauses = Pauses(self._crew.queues, self._switchboard, observer)
-        self._replacements = Replacements(lambda: self.lives)
+        self._replacements = Replacements(lambda: self.lives, lambda: self.stopping)
         self._dumps = StackDumps(lambda: self.lives)
         self._reloader = (
             None
@@ -141,6 +141,7 @@ class Supervisor:
                 tasks.start_soon(self._heed_signals, signals)
                 tasks.start_soon(serve)
                 tasks.start_soon(self._notifier.feed_watchdog, self.broken_invariants)
+                tasks.start_soon(self._notifier.send_again)
                 tasks.start_soon(self._watch_own_lag)
                 tasks.start_soon(self._switchboard.pass_on_leases)
                 tasks.start_soon(bury_orphans)

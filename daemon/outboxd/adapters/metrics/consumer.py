@@ -22,7 +22,7 @@ _WAIT_BUCKETS = (0.05, 0.1, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600, 1800)
 _LATENCY_BUCKETS = (0.1, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600, 1800, 3600)
 
 _POISON = (DeadReason.MALFORMED, DeadReason.INVALID_PAYLOAD, DeadReason.UNKNOWN_TYPE)
-_OPERATIONS = ("receive", "delete", "extend", "send", "attributes")
+_OPERATIONS = ("receive", "delete", "extend", "send", "attributes", "lookup")
 _NO_HANDLER = ""
 _OBSTACLES = ("extender", "database", "paused", "suspects")
 """The values of actors.consumer.gates.Obstacle, which adapters do not know."""

@@ -153,8 +153,10 @@ class PoolUserMetrics:
         if self._strict:
             raise refusal
         about = (refusal.metric, refusal.why)
-        if about not in self._complained:  # every event repeats it, the log need not
+        with self._lock:  # handlers in threads are refused at the same time
+            known = about in self._complained
             self._complained.add(about)
+        if not known:  # every event repeats it, the log need not
             log.warning(
                 "a handler's metric is refused",
                 extra={"queue": self._queue, "problem": str(refusal)},

@@ -73,7 +73,7 @@ def dead_letters(
         )
         # The consumer's adapter the other way round: it receives letters and "buries" messages.
         reverse = SqsQueue(client, client, name, source, hidden_seconds, of_dead_letters=True)
-        yield DeadLetters(about, source, reverse, stopping)
+        yield DeadLetters(about, source, reverse, hidden_seconds, stopping)
     finally:
         client.close()
 
@@ -86,11 +86,17 @@ class DeadLetters:
     """
 
     def __init__(
-        self, about: DeadLetterQueue, target: str, queue: Queue, stopping: Callable[[], bool]
+        self,
+        about: DeadLetterQueue,
+        target: str,
+        queue: Queue,
+        hidden_seconds: float,
+        stopping: Callable[[], bool],
     ) -> None:
         self.about = about
         self.target = target
         self._queue = queue
+        self._hidden_seconds = hidden_seconds
         self._stopping = stopping
 
     @property
@@ -188,7 +194,12 @@ class DeadLetters:
     @asynccontextmanager
     async def _scanning(self, report: Report) -> AsyncIterator[LetterScan]:
         """Letters one after the other; at the end those that are still there are given back."""
-        scan = LetterScan(self._queue, self._stopping, fifo=is_fifo(self.about.name))
+        scan = LetterScan(
+            self._queue,
+            self._stopping,
+            fifo=is_fifo(self.about.name),
+            hidden_seconds=self._hidden_seconds,
+        )
         try:
             yield scan
         except Unavailable as error:

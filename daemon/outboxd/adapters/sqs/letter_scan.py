@@ -2,8 +2,11 @@
 
 from collections.abc import Callable, Sequence
 from itertools import count
+from math import inf
+from typing import NamedTuple
 
 from outboxd.adapters.sqs.group_depths import GroupDepths, group_of
+from outboxd.core.clock import boottime
 from outboxd.core.errors import Unavailable
 from outboxd.core.messages import ReceivedMessage
 from outboxd.core.redrive import Entry, read_letter
@@ -19,6 +22,13 @@ queue. In long work what was seen first is visible again before the rest was see
 end only once one of them brings a letter again: then they have been round all that is visible."""
 
 
+class _Held(NamedTuple):
+    """The newest receipt of a letter, and when it came."""
+
+    receipt_handle: str
+    at: float
+
+
 class LetterScan:
     """Goes through a queue once, though a letter may be delivered twice, and holds what it saw.
 
@@ -27,10 +37,21 @@ class LetterScan:
     brings up to BATCH letters of each. There is no way to see more of a group than that.
     """
 
-    def __init__(self, queue: Queue, stopping: Callable[[], bool], *, fifo: bool) -> None:
+    def __init__(
+        self,
+        queue: Queue,
+        stopping: Callable[[], bool],
+        *,
+        fifo: bool,
+        hidden_seconds: float = inf,
+        clock: Callable[[], float] = boottime,
+    ) -> None:
+        """`hidden_seconds` is how long a receive hides letters."""
         self._queue = queue
         self._stopping = stopping
-        self._held: dict[str, str] = {}
+        self._hidden_seconds = hidden_seconds
+        self._clock = clock
+        self._held: dict[str, _Held] = {}
         self._gone: set[str] = set()
         self._depths = GroupDepths() if fifo else None
         self._passed_once = False
@@ -75,7 +96,8 @@ class LetterScan:
         messages = await self._queue.receive(limit, WAIT_SECONDS)
         fresh = [message for message in messages if not self._knows(message)]
         # The newest receipt is the one that SQS goes by.
-        self._held.update({m.message_id: m.receipt_handle for m in messages})
+        now = self._clock()
+        self._held.update({m.message_id: _Held(m.receipt_handle, now) for m in messages})
         if self._depths is not None:
             self._depths.received(messages, full=len(messages) >= limit, news=bool(fresh))
         return messages, [read_letter(message) for message in fresh]
@@ -110,6 +132,10 @@ class LetterScan:
             return str(error)
         return None
 
-    async def _release(self, handles: Sequence[str]) -> None:
+    async def _release(self, held: Sequence[_Held]) -> None:
+        """Only what is still hidden: of a hundred thousand that were seen that is a part, and one
+        that is visible again may be in other hands by now, which is their time and not ours."""
+        since = self._clock() - self._hidden_seconds
+        handles = [each.receipt_handle for each in held if each.at > since]
         for start in range(0, len(handles), BATCH):
             await self._queue.hide([Hiding(handle, 0) for handle in handles[start : start + BATCH]])

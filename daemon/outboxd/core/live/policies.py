@@ -83,6 +83,8 @@ def _applies(conditions: Any, source: str) -> Admission:
 def _holds(operator: str, key: str, values: list[str], source: str) -> Admission:
     operator = operator.removesuffix("ifexists")
     match key:
+        case "aws:sourcearn" if operator == "stringequals":  # the one that knows no wildcards
+            held = source in values
         case "aws:sourcearn" if operator in _SAME:
             held = any(fnmatchcase(source, value) for value in values)
         case "aws:sourceaccount" if operator in _SAME:

@@ -1,16 +1,17 @@
 """What SQS says of the configured queues, against what they are for."""
 
-import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 import msgspec
 
+from outboxd.core.live.attributes import days, document, number, whole
 from outboxd.core.live.facts import Absent, Attributes, AwsFacts
 from outboxd.core.live.finding import Code, Finding
+from outboxd.core.live.retention import retention_findings
 from outboxd.core.provisioning import REDRIVE_POLICY, RETENTION, TypeConflict, WantedQueue, plan
 from outboxd.core.provisioning_fan_out import wanted_fan_out
-from outboxd.core.settings import QueueSettings, Settings, is_fifo
+from outboxd.core.settings import QueueSettings, Settings
 
 WHOLE_MESSAGE_BYTES = 1_048_576
 
@@ -81,12 +82,12 @@ def _alone(queue: WantedQueue, attributes: Attributes) -> Iterator[Finding]:
         )
         return
     for change in step.changes:
-        if change.attribute == RETENTION and int(change.new) > _number(attributes, RETENTION):
+        if change.attribute == RETENTION and int(change.new) > number(attributes, RETENTION):
             yield Finding(
                 Code.RETENTION_SHORT,
                 subject,
-                f"it keeps messages for {_days(_number(attributes, RETENTION))} days, configured "
-                f"are {_days(int(change.new))}",
+                f"it keeps messages for {days(number(attributes, RETENTION))} days, configured "
+                f"are {days(int(change.new))}",
                 "SQS deletes what waits for longer, without a trace",
                 _PROVISION,
             )
@@ -104,7 +105,7 @@ def _alone(queue: WantedQueue, attributes: Attributes) -> Iterator[Finding]:
 
 
 def _surprises(subject: str, attributes: Attributes) -> Iterator[Finding]:
-    delay = _number(attributes, "DelaySeconds")
+    delay = number(attributes, "DelaySeconds")
     if delay > 0:
         yield Finding(
             Code.QUEUE_DELAY,
@@ -113,7 +114,7 @@ def _surprises(subject: str, attributes: Attributes) -> Iterator[Finding]:
             "everything sent to it is late by as much",
             "set DelaySeconds to 0, unless it is meant",
         )
-    size = _number(attributes, "MaximumMessageSize", WHOLE_MESSAGE_BYTES)
+    size = number(attributes, "MaximumMessageSize", WHOLE_MESSAGE_BYTES)
     if size < WHOLE_MESSAGE_BYTES:
         yield Finding(
             Code.QUEUE_SIZE,
@@ -151,16 +152,13 @@ def _together(settings: Settings, name: str, queues: Mapping[str, Any]) -> Itera
     if not (isinstance(attributes, Mapping) and isinstance(letter_attributes, Mapping)):
         return
     yield from _admittance(attributes, called, letters, letter_attributes)
-    kept, letters_kept = _number(attributes, RETENTION), _number(letter_attributes, RETENTION)
-    if not is_fifo(called):
-        yield from _letters_kept(f"queue {letters}", called, kept, letters_kept)
-    yield from _inbox(settings, name, kept + letters_kept)
+    yield from retention_findings(settings, name, attributes, letter_attributes)
 
 
 def _redrive(
     queue: QueueSettings, called: str, letters: str, attributes: Attributes
 ) -> Iterator[Finding]:
-    policy = _json(attributes.get(REDRIVE_POLICY))
+    policy = document(attributes.get(REDRIVE_POLICY))
     if not policy:
         yield Finding(
             Code.DEAD_LETTER_NONE,
@@ -180,7 +178,7 @@ def _redrive(
             "what SQS moves by itself ends where `outboxd dlq` does not look",
             _PROVISION,
         )
-    receives = _whole(str(policy.get("maxReceiveCount")))
+    receives = whole(str(policy.get("maxReceiveCount")))
     attempts = max([queue.max_attempts, *(each.max_attempts or 0 for each in queue.handlers)])
     if receives < 4 * attempts:
         yield Finding(
@@ -211,7 +209,7 @@ def _visibility(queue: QueueSettings, called: str) -> Iterator[Finding]:
 def _admittance(
     attributes: Attributes, called: str, letters: str, letter_attributes: Attributes
 ) -> Iterator[Finding]:
-    allowed = _json(letter_attributes.get("RedriveAllowPolicy"))
+    allowed = document(letter_attributes.get("RedriveAllowPolicy"))
     permission = allowed.get("redrivePermission", "allowAll")
     named = allowed.get("sourceQueueArns")
     sources = named if isinstance(named, list) else []
@@ -225,59 +223,6 @@ def _admittance(
             f"its redrive allow policy ({permission}) does not let {called} use it",
             "SQS refuses it as a dead-letter queue: the net below outboxd is missing",
             f"add {called} to sourceQueueArns, or set redrivePermission to allowAll",
-        )
-
-
-def _letters_kept(subject: str, source: str, kept: int, letters_kept: int) -> Iterator[Finding]:
-    """Only standard queues: a FIFO letter's age counts from its arrival."""
-    found = (
-        f"it keeps letters for {_days(letters_kept)} days, and {source} its messages for "
-        f"{_days(kept)}; a letter that SQS moves keeps the age of its message"
-    )
-    if letters_kept < kept:
-        yield Finding(
-            Code.DEAD_LETTER_RETENTION,
-            subject,
-            found,
-            "a message that has waited for long is deleted on arrival, before anybody sees it",
-            "raise dead_letter_retention_days, at best to 14, and run `outboxd provision`",
-        )
-    elif letters_kept == kept:
-        yield Finding(
-            Code.DEAD_LETTER_HURRY,
-            subject,
-            found,
-            "a message that has waited for long is deleted soon after it arrives",
-            "raise dead_letter_retention_days, at best to 14, and run `outboxd provision`",
-        )
-
-
-def _inbox(settings: Settings, name: str, lasting: int) -> Iterator[Finding]:
-    """A mark has to outlive all ways in which its message may come back."""
-    kept = settings.inbox.retention_days * 86_400
-    marks = any(each.inbox != "off" for each in settings.queues[name].handlers)
-    if not marks or kept >= lasting:
-        return
-    found = (
-        f"inbox marks are kept for {settings.inbox.retention_days:g} days, but a message can come "
-        f"back for {_days(lasting)}: as long as this queue and then its dead-letter queue keep it"
-    )
-    if settings.inbox.allow_shorter_retention:
-        yield Finding(
-            Code.INBOX_SHORT,
-            f"queue {settings.sqs_queue_name(name)}",
-            found,
-            "a late redrive runs handlers a second time (allow_shorter_retention is on)",
-            "raise [inbox] retention_days, or keep messages for less long",
-        )
-    else:
-        yield Finding(
-            Code.INBOX_STRETCHED,
-            f"queue {settings.sqs_queue_name(name)}",
-            found,
-            "the daemon keeps the marks for as long as that, so processed_events is larger than "
-            "configured",
-            "raise [inbox] retention_days, so that the file says what happens",
         )
 
 
@@ -298,23 +243,3 @@ def _deliveries(settings: Settings, queues: Mapping[str, Any]) -> Iterator[Findi
 
 def _aws_managed(key: str) -> bool:
     return key.endswith("alias/aws/sqs")
-
-
-def _number(attributes: Attributes, name: str, default: int = 0) -> int:
-    return _whole(attributes.get(name, ""), default)
-
-
-def _whole(text: str, default: int = 0) -> int:
-    return int(text) if text.isdecimal() else default
-
-
-def _json(text: str | None) -> dict[str, Any]:
-    try:
-        document = json.loads(text) if text else {}
-    except ValueError:
-        return {}
-    return document if isinstance(document, dict) else {}
-
-
-def _days(seconds: int) -> str:
-    return f"{seconds / 86_400:.3g}"

@@ -106,7 +106,11 @@ class StatusWatch:
             if scope.destinations is not None
             else None
         )
-        queues = tuple(queue_status(queue, readings, self._steps, wall) for queue in scope.handlers)
+        letters = self._dead_letter_queues()
+        queues = tuple(
+            queue_status(queue, letters[queue], readings, self._steps, wall)
+            for queue in scope.handlers
+        )
         handlers = tuple(
             handler_status(queue, handler, readings, self._steps)
             for queue, names_of_it in scope.handlers.items()
@@ -180,6 +184,13 @@ class StatusWatch:
             each for life in self._supervisor.lives for each in secrets_of(life.terms.settings)
         ]
         return redactor([*hidden, *secrets_in_environment(os.environ)])(text)
+
+    def _dead_letter_queues(self) -> dict[str, str]:
+        return {
+            queue: life.terms.settings.dead_letter_name(queue)
+            for life in self._supervisor.lives
+            if (queue := life.spec.slot.queue)
+        }
 
     def _readings(self) -> Readings:
         return Readings(self._lines(), names.NAMES)

@@ -101,9 +101,11 @@ class QueueHistory(Struct, frozen=True, kw_only=True):
 class Queue(Struct, frozen=True, kw_only=True):
     """One queue that this daemon consumes. `visible`, `in_flight`, `delayed` and `dead_letters` are
     approximate counts of SQS, made `counted_seconds_ago`; `running` of `concurrency` slots are
-    taken here; latency runs from the event to its effect."""
+    taken here; latency runs from the event to its effect. Queues may have the same
+    `dead_letter_queue`, and then the same letters."""
 
     name: str
+    dead_letter_queue: str
     paused: bool
     blocked_by: tuple[str, ...]
     visible: int | None

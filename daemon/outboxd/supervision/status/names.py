@@ -31,7 +31,6 @@ RESTARTS = "outboxd_child_restarts_total"
 LOST_LEASES = "outboxd_visibility_lost_total"
 EXTENSIONS = "outboxd_visibility_extensions_total"
 DELETE_FAILURES = "outboxd_delete_failures_total"
-POISON = "outboxd_poison_messages_total"
 PURGE_FAILURES = "outboxd_inbox_purge_failures_total"
 SERIES_DROPPED = "outboxd_metrics_series_dropped_total"
 USER_METRICS_REFUSED = "outboxd_user_metrics_refused_total"
@@ -45,7 +44,7 @@ NAMES = frozenset(
         *(f"{LATENCY}_bucket", f"{DURATION}_bucket", f"{PUBLISH_LATENCY}_bucket"),
         *(DEPTH, WAITING_LETTERS, DEPTH_AT, PENDING, OLDEST, DEAD_ROWS, COUNTED_AT, PUBLISHED),
         *(REFUSED, OUTAGES, UP, DATABASE_FAILURES, DIED, BLOCKED_KEYS, UNROUTED_KEYS, RESTARTS),
-        *(LOST_LEASES, EXTENSIONS, DELETE_FAILURES, POISON, PURGE_FAILURES, SERIES_DROPPED),
+        *(LOST_LEASES, EXTENSIONS, DELETE_FAILURES, PURGE_FAILURES, SERIES_DROPPED),
         *(USER_METRICS_REFUSED, RELOAD_GOOD, PAUSED, CONCURRENCY),
     }
 )

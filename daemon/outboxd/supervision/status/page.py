@@ -2,7 +2,7 @@
 
 import base64
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,7 @@ from outboxd.core import figures
 from outboxd.supervision.status.model import Status
 from outboxd.supervision.status.parts import shown, spark
 from outboxd.supervision.status.problems import FAILED_SHARE
+from outboxd.supervision.status.tables import bare_table, row, section, table
 
 _HERE = Path(__file__).parent
 STYLE = (_HERE / "page.css").read_text(encoding="utf-8")
@@ -190,10 +191,10 @@ def _outbox(document: Document) -> str:
         ]
         for place, each in enumerate(document["outbox"]["destinations"])
     ]
-    return _section(
+    return section(
         "Outbox",
         f"<dl>{described}</dl>"
-        + _table("Destinations", ("Destination", "State", "Published"), rows),
+        + table("Destinations", ("Destination", "State", "Published"), rows),
         f"counted {counted}",
     )
 
@@ -225,7 +226,7 @@ def _queues(document: Document) -> str:
                 f"<small>{shown(document, f'{at}.recent_dead_letters', 'count')} new</small>",
             ]
         )
-    return _section("Queues", _table("Queues", heads, rows), "latency: from event to effect")
+    return section("Queues", table("Queues", heads, rows), "latency: from event to effect")
 
 
 def _handlers(document: Document) -> str:
@@ -250,8 +251,8 @@ def _handlers(document: Document) -> str:
                 shown(document, f"{at}.recent_dead_letters", "count", hot=1),
             ]
         )
-    return _section(
-        "Handlers", _table("Handlers", heads, rows), "rates: the last minute; dead: dead letters"
+    return section(
+        "Handlers", table("Handlers", heads, rows), "rates: the last minute; dead: dead letters"
     )
 
 
@@ -276,13 +277,13 @@ def _children(document: Document) -> str:
                 shown(document, f"{at}.heartbeat_age_seconds", "ago"),
             ]
         )
-    return _section("Processes", _table("Processes", heads, rows), "children of the supervisor")
+    return section("Processes", table("Processes", heads, rows), "children of the supervisor")
 
 
 def _errors(document: Document) -> str:
     heads = ("Last", "Where", "What", "Times")
     body = "".join(
-        _row(
+        row(
             heads,
             [
                 escape(figures.ago(each["seconds_ago"])),
@@ -293,44 +294,10 @@ def _errors(document: Document) -> str:
         )
         for each in document["errors"]
     )
-    table = _bare_table("Last errors", heads, f'<tbody role="rowgroup" id="errors">{body}</tbody>')
+    errors = bare_table("Last errors", heads, f'<tbody role="rowgroup" id="errors">{body}</tbody>')
     nothing = '<p id="no-errors">Nothing went wrong.</p>'
-    return _section(
-        "Last errors", nothing + table, "their texts are in the log and in the dead letters"
-    )
-
-
-def _section(name: str, body: str, note: str) -> str:
-    mark = name.lower().replace(" ", "-")
-    return (
-        f'<section class="card" aria-labelledby="{mark}"><div class="head"><h2 id="{mark}">{name}'
-        f"</h2><p>{note}</p></div>{body}</section>\n"
-    )
-
-
-def _table(name: str, heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    body = "".join(_row(heads, row) for row in rows)
-    return _bare_table(name, heads, f'<tbody role="rowgroup">{body}</tbody>')
-
-
-def _bare_table(name: str, heads: Sequence[str], body: str) -> str:
-    # The roles are said, since on a phone the styles make blocks of it, and those have none.
-    cells = "".join(f'<th scope="col" role="columnheader">{head}</th>' for head in heads)
-    return (
-        f'<table role="table" aria-label="{name}"><thead role="rowgroup"><tr role="row">{cells}'
-        f"</tr></thead>{body}</table>"
-    )
-
-
-def _row(heads: Sequence[str], cells: Sequence[str]) -> str:
-    first, *others = cells
-    told = "".join(
-        f'<td role="cell" data-head="{head}">{cell}</td>'
-        for head, cell in zip(heads[1:], others, strict=True)
-    )
-    return (
-        f'<tr role="row"><th scope="row" role="rowheader" data-head="{heads[0]}">{first}</th>'
-        f"{told}</tr>"
+    return section(
+        "Last errors", nothing + errors, "their texts are in the log and in the dead letters"
     )
 
 

@@ -6,7 +6,9 @@ from outboxd.supervision.status.readings import Readings, age, whole
 from outboxd.supervision.status.steps import Steps
 
 
-def queue_status(queue: str, now: Readings, steps: Steps, wall: float) -> Queue:
+def queue_status(
+    queue: str, dead_letter_queue: str, now: Readings, steps: Steps, wall: float
+) -> Queue:
     """One queue, at the Unix time `wall`."""
     blocked = [dict(labels)["by"] for labels, met in now.items(names.BLOCKED, queue=queue) if met]
     depth = {
@@ -15,6 +17,7 @@ def queue_status(queue: str, now: Readings, steps: Steps, wall: float) -> Queue:
     }
     return Queue(
         name=queue,
+        dead_letter_queue=dead_letter_queue,
         paused=bool(now.sum(names.PAUSED, queue=queue)),
         blocked_by=tuple(sorted(set(blocked) - {"paused"})),
         visible=depth["visible"],
