@@ -7,8 +7,8 @@ from contextvars import ContextVar
 import anyio
 import pytest
 
-from outboxd.adapters.handlers import crew as crew_module
-from outboxd.adapters.handlers.crew import Crew
+from outboxd.adapters import crew as crew_module
+from outboxd.adapters.crew import Crew
 from tests.consumer.scene import eventually
 
 pytestmark = pytest.mark.anyio
@@ -17,7 +17,7 @@ SETTING: ContextVar[str] = ContextVar("setting")
 
 
 async def test_results_and_errors_come_back_to_who_asked() -> None:
-    crew = Crew(2)
+    crew = Crew(2, "test")
 
     def fails() -> None:
         raise ValueError("no")
@@ -28,7 +28,7 @@ async def test_results_and_errors_come_back_to_who_asked() -> None:
 
 
 async def test_work_sees_the_context_of_who_asked_and_leaves_none_of_its_own() -> None:
-    crew = Crew(1)
+    crew = Crew(1, "test")
 
     def look_and_change() -> str:
         seen = SETTING.get()
@@ -43,7 +43,7 @@ async def test_work_sees_the_context_of_who_asked_and_leaves_none_of_its_own() -
 
 async def test_work_that_waits_for_each_other_runs_side_by_side() -> None:
     """The baton goes on before each piece of work: none is stuck behind one that blocks."""
-    crew = Crew(8)
+    crew = Crew(8, "test")
     barrier = threading.Barrier(8, timeout=10)
 
     async with anyio.create_task_group() as tasks:
@@ -52,7 +52,7 @@ async def test_work_that_waits_for_each_other_runs_side_by_side() -> None:
 
 
 async def test_work_behind_one_that_blocks_does_not_wait_for_it() -> None:
-    crew = Crew(2)
+    crew = Crew(2, "test")
     go = threading.Event()
     done: list[int] = []
 
@@ -69,7 +69,7 @@ async def test_work_behind_one_that_blocks_does_not_wait_for_it() -> None:
 
 
 async def test_no_more_run_at_a_time_than_there_are_threads() -> None:
-    crew = Crew(3)
+    crew = Crew(3, "test")
     lock = threading.Lock()
     running = most = 0
 
@@ -90,7 +90,7 @@ async def test_no_more_run_at_a_time_than_there_are_threads() -> None:
 
 async def test_quick_work_needs_few_threads() -> None:
     """A thread for each call would be woken, and the event loop with it, for each message."""
-    crew = Crew(64)
+    crew = Crew(64, "test")
     threads: set[int] = set()
 
     async with anyio.create_task_group() as tasks:
@@ -100,7 +100,7 @@ async def test_quick_work_needs_few_threads() -> None:
 
 
 async def test_abandoned_work_keeps_its_place_until_it_ends() -> None:
-    crew = Crew(1)
+    crew = Crew(1, "test")
     go, ended = threading.Event(), threading.Event()
 
     def blocked() -> None:
@@ -124,7 +124,7 @@ async def test_abandoned_work_keeps_its_place_until_it_ends() -> None:
 
 
 async def test_work_that_was_cancelled_before_it_began_never_begins() -> None:
-    crew = Crew(1)
+    crew = Crew(1, "test")
     go, began = threading.Event(), threading.Event()
 
     async with anyio.create_task_group() as tasks:
@@ -141,7 +141,7 @@ async def test_threads_without_work_end_and_others_come_when_there_is_some(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(crew_module, "IDLE_SECONDS", 0.01)
-    crew = Crew(4)
+    crew = Crew(4, "test")
     threads: list[threading.Thread] = []
     barrier = threading.Barrier(4, timeout=10)
 
@@ -162,7 +162,7 @@ async def test_threads_that_come_and_go_all_the_time_lose_no_work(
 ) -> None:
     """Rung at the very moment at which it gives up waiting, a thread comes after all."""
     monkeypatch.setattr(crew_module, "IDLE_SECONDS", 0.0005)
-    crew = Crew(4)
+    crew = Crew(4, "test")
     done = 0
 
     async def some() -> None:
@@ -188,7 +188,7 @@ def test_work_that_outlives_its_event_loop_harms_nobody() -> None:
         ended.set()
 
     async def abandon() -> Crew:
-        crew = Crew(1)
+        crew = Crew(1, "test")
         with anyio.move_on_after(0.01):
             await crew.run(blocked)
         return crew

@@ -5,9 +5,9 @@ from typing import Any, TypeVar
 
 import anyio
 
+from outboxd.adapters.crew import Crew
 from outboxd.adapters.handlers.batches import Batch, batch_of
 from outboxd.adapters.handlers.calling import call_async, call_sync
-from outboxd.adapters.handlers.crew import Crew
 from outboxd.adapters.handlers.invocation import Invocation, event_of, invocation_of_one
 from outboxd.adapters.handlers.loading import LoadedHandler
 from outboxd.adapters.handlers.own import judged_by_mark
@@ -45,7 +45,7 @@ class Runner:
         self._database = database
         self._publish = publish
         # Threads of handlers that a drain no longer waits for keep their places.
-        self._crew = Crew(concurrency)
+        self._crew = Crew(concurrency, "handler")
 
     def interruptible(self, handler: str) -> bool:
         return self._handlers[handler].signature.asynchronous

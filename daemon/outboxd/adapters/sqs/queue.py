@@ -6,9 +6,8 @@ Two, because a long poll must not hold up a delete; no more, because boto3 gets 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
-from anyio import CapacityLimiter, to_thread
-
 from outboxd.adapters.aws.outages import AWS_ERRORS, kind_of_code, outage
+from outboxd.adapters.crew import Crew
 from outboxd.adapters.sqs.client import sqs_client
 from outboxd.adapters.sqs.receive_attempts import ReceiveAttempts
 from outboxd.adapters.sqs.received import letter_entry, received
@@ -85,39 +84,29 @@ class SqsQueue:
         self._told = [*_TOLD, *_TOLD_OF_LETTERS] if of_dead_letters else _TOLD
         self._attempts = ReceiveAttempts() if is_fifo(name) else None
         self._urls: dict[str, str] = {}
-        self._receive_thread = CapacityLimiter(1)
-        self._settle_thread = CapacityLimiter(1)
+        # Of one thread each: a receive that waits must not keep a delete waiting.
+        self._receivers = Crew(1, "receive")
+        self._settlers = Crew(1, "settle")
 
     async def receive(self, limit: int, wait_seconds: int) -> Sequence[ReceivedMessage]:
-        return await to_thread.run_sync(
-            self._receive,
-            limit,
-            wait_seconds,
-            abandon_on_cancel=True,
-            limiter=self._receive_thread,
-        )
+        return await self._receivers.run(lambda: self._receive(limit, wait_seconds))
 
     async def delete(self, receipt_handles: Sequence[str]) -> Sequence[Refusal]:
-        return await self._in_settle_thread(self._delete, receipt_handles)
+        return await self._settlers.run(lambda: self._delete(receipt_handles))
 
     async def hide(self, hidings: Sequence[Hiding]) -> Sequence[Refusal]:
-        return await self._in_settle_thread(self._hide, hidings)
+        return await self._settlers.run(lambda: self._hide(hidings))
 
     async def bury(self, letters: Sequence[Letter]) -> Sequence[Refusal]:
-        return await self._in_settle_thread(self._bury, letters)
+        return await self._settlers.run(lambda: self._bury(letters))
 
     async def depth(self) -> Depth:
-        return await self._in_settle_thread(self._depth, None)
+        return await self._settlers.run(self._depth)
 
     def close(self) -> None:
         """Let go of the connections."""
         self._receiving.close()
         self._settling.close()
-
-    async def _in_settle_thread(self, call: Callable[[Any], T], argument: object) -> T:
-        return await to_thread.run_sync(
-            call, argument, abandon_on_cancel=True, limiter=self._settle_thread
-        )
 
     def _receive(self, limit: int, wait_seconds: int) -> list[ReceivedMessage]:
         request: ReceiveMessageRequestTypeDef = {
@@ -199,7 +188,7 @@ class SqsQueue:
         )
         return list(_refusals(answer, len(pack)))
 
-    def _depth(self, _: None) -> Depth:
+    def _depth(self) -> Depth:
         counts = self._counts(self._name)
         try:
             dead_letters = self._counts(self._dead_letter_name)["ApproximateNumberOfMessages"]

@@ -1,4 +1,4 @@
-"""The threads that synchronous handlers run in."""
+"""Threads for what cannot be awaited: synchronous handlers, and calls of the AWS SDK."""
 
 import asyncio
 import threading
@@ -52,8 +52,10 @@ class Crew:
     own. What they say to the event loop is gathered for its next turn.
     """
 
-    def __init__(self, size: int) -> None:
+    def __init__(self, size: int, name: str) -> None:
+        """`name` is what dumps of stacks and profiles call the threads."""
         self._size = size
+        self._name = name
         self._lock = threading.Lock()
         self._waiting: deque[_Job] = deque()
         self._done: deque[_Job] = deque()
@@ -87,7 +89,7 @@ class Crew:
                 self._waking = True
                 self._threads += 1
                 # A daemon: a handler that never returns must not keep the process from ending.
-                threading.Thread(target=self._work, name="handler", daemon=True).start()
+                threading.Thread(target=self._work, name=self._name, daemon=True).start()
 
     def _work(self) -> None:
         bell = threading.Lock()
