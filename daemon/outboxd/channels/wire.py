@@ -19,7 +19,7 @@ class _Ends(asyncio.Protocol):
         self.ended = False
         self.lost = False
         self._transport: asyncio.Transport | None = None
-        self.news = anyio.Event()
+        self.reader: asyncio.Future[None] | None = None
         self.room = anyio.Event()
         self.room.set()
         self.closed = anyio.Event()
@@ -31,11 +31,11 @@ class _Ends(asyncio.Protocol):
         self.received += data
         if len(self.received) > HIGH_WATER_BYTES and self._transport is not None:
             self._transport.pause_reading()
-        self.news.set()
+        self._wake_reader()
 
     def eof_received(self) -> bool:
         self.ended = True
-        self.news.set()
+        self._wake_reader()
         return True  # what is still to be said can be said
 
     def pause_writing(self) -> None:
@@ -46,9 +46,13 @@ class _Ends(asyncio.Protocol):
 
     def connection_lost(self, error: Exception | None) -> None:
         self.ended = self.lost = True
-        self.news.set()
+        self._wake_reader()
         self.room.set()
         self.closed.set()
+
+    def _wake_reader(self) -> None:
+        if self.reader is not None and not self.reader.done():
+            self.reader.set_result(None)
 
 
 class Wire(ByteStream):
@@ -80,8 +84,8 @@ class Wire(ByteStream):
         while not ends.received:
             if ends.ended:
                 raise anyio.EndOfStream
-            ends.news = anyio.Event()
-            await ends.news.wait()
+            ends.reader = asyncio.get_running_loop().create_future()
+            await ends.reader
         data = bytes(ends.received[:max_bytes])
         del ends.received[:max_bytes]
         if not ends.received and not ends.ended:
@@ -94,9 +98,10 @@ class Wire(ByteStream):
         if self._ends.lost or self._transport.is_closing():
             raise anyio.BrokenResourceError
         self._transport.write(item)
-        await self._ends.room.wait()
-        if self._ends.lost:
-            raise anyio.BrokenResourceError
+        if not self._ends.room.is_set():
+            await self._ends.room.wait()
+            if self._ends.lost:
+                raise anyio.BrokenResourceError
 
     async def send_eof(self) -> None:
         """Say that nothing more will be said."""
