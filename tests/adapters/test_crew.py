@@ -16,6 +16,21 @@ pytestmark = pytest.mark.anyio
 SETTING: ContextVar[str] = ContextVar("setting")
 
 
+async def abandon(crew: Crew, go: threading.Event, ended: threading.Event) -> None:
+    """Have work begin that ends after `go`, and do not wait for it."""
+    began = threading.Event()
+
+    def work() -> None:
+        began.set()
+        go.wait(10)
+        ended.set()
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(crew.run, work)
+        await eventually(began.is_set)
+        tasks.cancel_scope.cancel()
+
+
 async def test_results_and_errors_come_back_to_who_asked() -> None:
     crew = Crew(2, "test")
 
@@ -102,14 +117,7 @@ async def test_quick_work_needs_few_threads() -> None:
 async def test_abandoned_work_keeps_its_place_until_it_ends() -> None:
     crew = Crew(1, "test")
     go, ended = threading.Event(), threading.Event()
-
-    def blocked() -> None:
-        go.wait(10)
-        ended.set()
-
-    with anyio.move_on_after(0.01) as scope:
-        await crew.run(blocked)
-    assert scope.cancelled_caught
+    await abandon(crew, go, ended)
     later: list[bool] = []
     async with anyio.create_task_group() as tasks:
 
@@ -182,18 +190,8 @@ async def test_threads_that_come_and_go_all_the_time_lose_no_work(
 
 def test_work_that_outlives_its_event_loop_harms_nobody() -> None:
     go, ended = threading.Event(), threading.Event()
-
-    def blocked() -> None:
-        go.wait(10)
-        ended.set()
-
-    async def abandon() -> Crew:
-        crew = Crew(1, "test")
-        with anyio.move_on_after(0.01):
-            await crew.run(blocked)
-        return crew
-
-    crew = anyio.run(abandon)
+    crew = Crew(1, "test")
+    anyio.run(abandon, crew, go, ended)
     go.set()
     assert ended.wait(10)
     assert anyio.run(crew.run, lambda: "again") == "again"
