@@ -20,8 +20,9 @@ _look: ContextVar[Look | None] = ContextVar("outboxd_last_look", default=None)
 
 def looking_before_sending(client: BaseClient) -> None:
     """From now on the client's calls inside `last_look` ask it. A second time does nothing."""
-    # The last of the SDK's events before the connection, and one for each try.
-    client.meta.events.register_last("before-send", _ask, unique_id="outboxd-last-look")
+    # The last of the SDK's events before the connection, and one for each try. Not registered as
+    # the last of its handlers, because that is the one that sends (adapters.aws.transport).
+    client.meta.events.register("before-send", _ask, unique_id="outboxd-last-look")
 
 
 @contextmanager

@@ -2,9 +2,8 @@
 
 from typing import TYPE_CHECKING
 
-import boto3
-
 from outboxd.adapters.aws.config import client_arguments
+from outboxd.adapters.aws.transport.sessions import sdk_session
 from outboxd.core.settings import AwsSettings
 
 if TYPE_CHECKING:
@@ -13,7 +12,7 @@ if TYPE_CHECKING:
 
 def events_client(aws: AwsSettings, *, connections: int, attempts: int = 2) -> "EventBridgeClient":
     """A client for `connections` threads, as adapters.aws.config says."""
-    return boto3.session.Session().client(
+    return sdk_session(aws).client(
         "events",
         **client_arguments(aws, connections=connections, attempts=attempts),
     )

@@ -2,9 +2,8 @@
 
 from typing import TYPE_CHECKING
 
-import boto3
-
 from outboxd.adapters.aws.config import client_arguments
+from outboxd.adapters.aws.transport.sessions import sdk_session
 from outboxd.core.settings import AwsSettings
 
 if TYPE_CHECKING:
@@ -15,7 +14,7 @@ def sqs_client(
     aws: AwsSettings, *, connections: int, wait_seconds: int = 0, attempts: int = 2
 ) -> "SQSClient":
     """A client for `connections` threads, as adapters.aws.config says."""
-    return boto3.session.Session().client(
+    return sdk_session(aws).client(
         "sqs",
         **client_arguments(
             aws, connections=connections, wait_seconds=wait_seconds, attempts=attempts

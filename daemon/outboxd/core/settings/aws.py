@@ -1,6 +1,6 @@
 """[aws]: where AWS is, and how long a call may take."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from msgspec import Meta
 
@@ -15,3 +15,4 @@ class AwsSettings(Section, frozen=True, kw_only=True):
     endpoint_url: str | None = None
     connect_timeout_seconds: Seconds = 2.0
     read_timeout_seconds: Seconds = 5.0
+    transport: Literal["lean", "botocore"] = "lean"
