@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 import anyio
+import anyio.lowlevel
 import pytest
 
 from outboxd.channels.wire import HIGH_WATER_BYTES, Wire
@@ -53,7 +54,7 @@ async def test_a_hang_up_is_the_end_after_what_was_sent_before() -> None:
 async def send_now_and_then(wire: Wire) -> None:
     for _ in range(10):
         await wire.send(b"x")
-        await anyio.sleep(0)
+        await anyio.lowlevel.checkpoint()
 
 
 async def test_a_peer_that_is_gone_is_an_error_for_who_sends() -> None:
