@@ -19,7 +19,7 @@ from prometheus_client import CollectorRegistry
 
 from outboxd.actors.accompanied import Accompanied
 from outboxd.actors.on_known_tables import Actor, OnKnownTables
-from outboxd.adapters.logging import configure_logging
+from outboxd.adapters.logging import Log, configure_logging
 from outboxd.adapters.metrics.snapshot import snapshot
 from outboxd.channels.mailbox import Mailbox
 from outboxd.channels.protocol import MetricsSnapshot, Welcome
@@ -47,12 +47,12 @@ async def assemble(slot: Slot, welcome: Welcome, mailbox: Mailbox) -> AsyncItera
     Raises SettingsError when the actor cannot work with these settings.
     """
     settings = welcome.settings
-    configure_logging(settings, slot.name)
+    log_of_process = configure_logging(settings, slot.name)
     match slot.kind:
         case Kind.RELAY:
             wiring = assembled_relay(welcome, mailbox)
         case Kind.CONSUMER:
-            wiring = _consumer(slot, welcome, mailbox)
+            wiring = _consumer(slot, welcome, mailbox, log_of_process)
         case Kind.EXTENDER:
             wiring = _extender(settings, mailbox)
         case _:
@@ -106,7 +106,9 @@ async def assembled_relay(
 
 
 @asynccontextmanager
-async def _consumer(slot: Slot, welcome: Welcome, mailbox: Mailbox) -> AsyncIterator[Assembled]:
+async def _consumer(
+    slot: Slot, welcome: Welcome, mailbox: Mailbox, log_of_process: Log
+) -> AsyncIterator[Assembled]:
     from outboxd.actors.consumer import Consumer
     from outboxd.actors.consumer.timing import Timing
     from outboxd.adapters.conninfo import database_of
@@ -125,6 +127,7 @@ async def _consumer(slot: Slot, welcome: Welcome, mailbox: Mailbox) -> AsyncIter
     extend_import_path(settings.import_path)
     registry = CollectorRegistry()
     handlers = load_handlers(settings, slot.queue, PoolUserMetrics(registry, slot.queue))
+    log_of_process.restore()
     progress = Progress()
     metrics = ConsumerMetrics(registry, slot.queue, queue, progress)
     async with AsyncExitStack() as stack:
@@ -236,6 +239,10 @@ def _snapshots(registry: CollectorRegistry) -> Callable[[], MetricsSnapshot]:
     return lambda: MetricsSnapshot(next(sequence), snapshot(registry))
 
 
+def _log_as_accepted(settings: Settings) -> None:
+    configure_logging(settings, "supervisor")
+
+
 class Daemon:
     """The supervisor with its HTTP endpoint, bound and ready to run."""
 
@@ -265,7 +272,7 @@ class Daemon:
         source = ConfigurationFile(
             configuration,
             only,
-            lambda accepted: configure_logging(accepted, "supervisor"),
+            _log_as_accepted,
             seconds=settings.supervisor.start_deadline_seconds,
         )
         self._supervisor = Supervisor(settings, specs, metrics, book, Notifier(), source=source)

@@ -3,11 +3,13 @@
 import io
 import json
 import logging
+import logging.config
+import os
 import re
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import msgspec
@@ -55,8 +57,14 @@ def configured(
     return stream
 
 
+def written(stream: io.StringIO) -> str:
+    for handler in logging.getLogger().handlers:
+        handler.flush()
+    return stream.getvalue()
+
+
 def lines(stream: io.StringIO) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in stream.getvalue().splitlines()]
+    return [json.loads(line) for line in written(stream).splitlines()]
 
 
 def test_a_line_says_who_wrote_it_and_its_facts_beside_its_text() -> None:
@@ -167,9 +175,9 @@ def test_no_secret_is_written(form: str) -> None:
     log.info("sent", extra={"headers": {"Authorization": "other", "Accept": "*/*"}})
     logging.getLogger("requests").warning("token=%s", "other")
 
-    assert "hunter2" not in stream.getvalue()
-    assert "other" not in stream.getvalue()
-    assert "*/*" in stream.getvalue()
+    assert "hunter2" not in written(stream)
+    assert "other" not in written(stream)
+    assert "*/*" in written(stream)
 
 
 @pytest.mark.parametrize("payloads", [False, True])
@@ -196,12 +204,12 @@ def test_a_person_at_a_terminal_gets_text(form: str, stream: io.StringIO, as_tex
     configured(stream, format=form)
     log.warning("destination paused", extra={"destination": "sqs:orders", "error": "not there"})
 
-    written = stream.getvalue()
-    assert written.startswith("{") is not as_text
-    coloured = "\x1b[" in written
+    text = written(stream)
+    assert text.startswith("{") is not as_text
+    coloured = "\x1b[" in text
     assert coloured is (as_text and stream.isatty())
     if as_text and not coloured:
-        assert re.sub(r"\s+", " ", written[12:].strip()) == (
+        assert re.sub(r"\s+", " ", text[12:].strip()) == (
             "[warning ] destination paused [consumer:orders/1] "
             "destination=sqs:orders error='not there'"
         )
@@ -211,7 +219,7 @@ def test_no_colours_where_they_are_not_wanted() -> None:
     stream = configured(Terminal(), environ={"NO_COLOR": "1"})
     log.warning("plain")
 
-    assert "\x1b[" not in stream.getvalue()
+    assert "\x1b[" not in written(stream)
 
 
 def test_what_repeats_is_counted_and_told_at_the_end() -> None:
@@ -231,12 +239,12 @@ def test_what_repeats_is_counted_and_told_at_the_end() -> None:
 
 
 def test_what_repeats_is_told_when_its_minute_is_over_though_nothing_follows() -> None:
-    written = threading.Event()
+    told = threading.Event()
 
     class Watched(io.StringIO):
         def write(self, text: str) -> int:
             if '"repeated":2' in text:
-                written.set()
+                told.set()
             return super().write(text)
 
     output = Output(Watched(), repeats_per_minute=1, window_seconds=0.05)
@@ -247,7 +255,7 @@ def test_what_repeats_is_told_when_its_minute_is_over_though_nothing_follows() -
     for _ in range(3):
         log.error("down")
 
-    assert written.wait(10)
+    assert told.wait(10)
 
 
 @pytest.mark.parametrize("name", [HANDLER_LOGGER, EVENT_LOGGER, "handlers.stock"])
@@ -259,16 +267,60 @@ def test_lines_of_the_application_are_all_written(name: str) -> None:
     assert len(lines(stream)) == 5
 
 
-def test_a_closed_standard_output_is_no_traceback_for_each_line(
+@pytest.mark.parametrize("error", [BrokenPipeError, OSError(28, "No space left on device")])
+def test_a_standard_output_that_takes_nothing_is_no_traceback_for_each_line(
+    error: Exception, capsys: pytest.CaptureFixture[str]
+) -> None:
+    class Deaf(io.StringIO):
+        def write(self, text: str) -> int:
+            raise error
+
+    stream = configured(Deaf())
+    log.error("nobody reads")
+    written(stream)
+    assert capsys.readouterr().err == ""
+
+
+def test_a_line_that_cannot_be_made_is_told_without_its_secrets(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    class Closed(io.StringIO):
-        def write(self, text: str) -> int:
-            raise BrokenPipeError
+    stream = configured()
+    try:
+        raise RuntimeError("hunter2")
+    except RuntimeError:
+        log.error("%d of them", "hunter2")
 
-    configured(Closed())
-    log.error("nobody reads")
-    assert capsys.readouterr().err == ""
+    assert written(stream) == ""
+    told = capsys.readouterr().err
+    assert told.startswith(
+        "outboxd: a line of the log could not be made (TypeError): logger outbox"
+    )
+    assert told.count("\n") == 1
+
+
+def test_a_pipe_that_nobody_reads_keeps_nobody_waiting_and_what_it_cost_is_told() -> None:
+    reading, writing = os.pipe()
+    with os.fdopen(reading, "rb") as reader, os.fdopen(writing, "w") as stream:
+        configured(stream, repeats_per_minute=0)  # type: ignore[arg-type]
+        for number in range(3000):
+            log.info("line", extra={"number": number, "text": "x" * 4000})
+        os.set_blocking(reading, False)
+        told: list[dict[str, Any]] = []
+        rest = b""
+        while not any("dropped" in line for line in told):
+            rest += reader.read(1 << 20) or b""
+            *whole, rest = rest.split(b"\n")
+            told += [json.loads(line) for line in whole]
+        log.info("over")
+        while told[-1]["message"] != "over":
+            rest += reader.read(1 << 20) or b""
+            *whole, rest = rest.split(b"\n")
+            told += [json.loads(line) for line in whole]
+
+    numbers = [line["number"] for line in told if "number" in line]
+    assert numbers == sorted(numbers)
+    assert len(numbers) + sum(line.get("dropped", 0) for line in told) == 3000
+    assert len(numbers) > 900
 
 
 def test_libraries_do_not_tell_the_bodies_of_requests_at_level_debug() -> None:
@@ -284,3 +336,41 @@ def test_structlog_does_not_bring_rich_along() -> None:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
 
     assert done.stdout == "False\n"
+
+
+def set_up_by_a_library() -> None:
+    logging.basicConfig(force=True, level=logging.ERROR)
+
+
+def set_up_by_a_framework() -> None:
+    logging.config.dictConfig({"version": 1, "root": {"level": "CRITICAL"}})
+
+
+def switched_off() -> None:
+    logging.disable(logging.CRITICAL)
+
+
+@pytest.mark.parametrize("change", [set_up_by_a_library, set_up_by_a_framework, switched_off])
+def test_a_module_of_a_handler_does_not_take_the_log_away(
+    change: Callable[[], None], capsys: pytest.CaptureFixture[str]
+) -> None:
+    stream = io.StringIO()
+    settings = Settings(database=DatabaseSettings(url="postgresql://app:hunter2@db/shop"))
+    configured = configure_logging(settings, "consumer:orders/1", environ={}, stream=stream)
+    elsewhere = logging.NullHandler()
+    change()
+    logging.getLogger().addHandler(elsewhere)
+    configured.restore()
+    log.info("hunter2 is not told")
+
+    told = [line["message"] for line in lines(stream)]
+    assert told[-1] == "*** is not told"
+    assert elsewhere in logging.getLogger().handlers
+    assert capsys.readouterr().err == ""
+
+
+def test_a_log_that_nobody_has_touched_is_restored_in_silence() -> None:
+    stream = io.StringIO()
+    configure_logging(Settings(), "consumer:orders/1", environ={}, stream=stream).restore()
+
+    assert lines(stream) == []

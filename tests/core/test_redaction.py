@@ -1,9 +1,12 @@
 """Nothing secret is shown, in no way of showing."""
 
+import time
+
 import pytest
 
 from outboxd.core.redaction import (
     redacted,
+    redacted_within,
     redactor,
     secrets_in_environment,
     secrets_of,
@@ -91,6 +94,12 @@ def test_an_error_without_a_secret_stays_as_it_is() -> None:
         "GET /?X-Amz-Signature=hunter2&X-Amz-Security-Token=hunter2 failed",
         "refused: Authorization: Bearer hunter2hunter2",
         "the key of hunter2-of-aws is not valid",
+        "failed: {'db_password': 'hunter2', 'user': 'u'}",
+        "pwd=hunter2",
+        "called with --smtp-password hunter2",
+        "api_key=hunter2",
+        "apikey: hunter2",
+        "Authorization: Basic hunter2==",
     ],
 )
 def test_a_text_of_the_log_is_cleansed(text: str) -> None:
@@ -128,3 +137,32 @@ def test_a_text_of_the_log_stays_as_it_is_where_nothing_is_secret() -> None:
     assert redact(text) == text
     assert redact("is it app?") == "is it ***?"
     assert redactor([])(text) == text
+
+
+@pytest.mark.parametrize(
+    "part", ["token", "_token", "password ", "://a", "bearer ", "password='", "--token"]
+)
+def test_no_text_takes_long_to_be_cleansed(part: str) -> None:
+    """Of a handler's error, say: while it is searched nothing else runs in the process."""
+    text = part * 200_000
+    began = time.thread_time()
+    shown = redacted_within(text, 8192, redactor(["hunter2-of-aws"]))
+
+    assert len(shown) < 8300
+    assert time.thread_time() - began < 1.0  # a quadratic search took minutes
+
+
+@pytest.mark.parametrize("at", [*range(4050, 4110), *range(29_900, 29_960), 8, 31_000])
+def test_no_half_of_a_secret_is_left_where_a_text_is_cut(at: int) -> None:
+    text = "a" * at + " hunter2-of-aws " + "z" * (34_000 - at)
+    shown = redacted_within(text, 8192, redactor(["hunter2-of-aws"]))
+
+    assert not any(part in shown for part in ("hunter", "of-aws", "nter2", "-aws"))
+
+
+def test_a_text_that_is_not_long_is_kept_whole() -> None:
+    redact = redactor([])
+    assert redacted_within("a" * 8192, 8192, redact) == "a" * 8192
+    cut = redacted_within("a" * 9000 + "z", 8192, redact)
+    assert (cut[:2], cut[-2:]) == ("aa", "az")
+    assert "809 characters left out" in cut

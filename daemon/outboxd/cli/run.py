@@ -36,6 +36,7 @@ def add_parser(subparsers: Any) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run until a stop; the exit code says why it ended."""
+    _open_standard_streams()
     # As PID 1 of a container a process without a handler ignores SIGTERM altogether.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(ExitCode.OK))
     # Until the supervisor can reload; what it begins with was read a moment ago.
@@ -54,3 +55,17 @@ def run(arguments: argparse.Namespace) -> int:
     specs = children_of(settings, arguments.only)
     configure_logging(settings, "supervisor")
     return int(anyio.run(Daemon(settings, specs, arguments.config, arguments.only).run))
+
+
+def _open_standard_streams() -> None:
+    """A closed one would be the number of the next socket or file, and get what is meant for it."""
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            # The lowest free number, and for children too, which get ours.
+            os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)
+    if sys.stdout is None:
+        sys.stdout = os.fdopen(1, "w")
+    if sys.stderr is None:
+        sys.stderr = os.fdopen(2, "w")

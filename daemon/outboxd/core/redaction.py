@@ -17,16 +17,25 @@ SHORTEST_SECRET = 8
 _USER_INFO = re.compile(r"(?<=://)[^/@]+(?=@)")
 _PASSWORD = re.compile(r"\b(?:ssl)?password\s*=\s*('(?:[^'\\]|\\.)*'|\S+)")
 
-_NAME_OF_SECRET = re.compile(
-    r"(?i)password|passwd|secret|token|authorization|credential|cookie|(?:^|_)key(?:$|_)|apikey|dsn|webhook_url"
+# Never `\w*` around them: in a long text of such words each would be tried from each.
+_WORDS = (
+    r"password|passwd|passphrase|\bpwd|secret|token|authorization|credential|cookie|\bdsn"
+    r"|(?:api|access|private|secret|signing|encryption)[_-]?key|webhook[_-]?url"
 )
+_NAME_OF_SECRET = re.compile(_WORDS, re.IGNORECASE)
+_VALUE = r"""(?:'[^']*'|"[^"]*"|[^\s&,;}\])]+)"""
 _LOOKS_SECRET = re.compile(
-    r"(?i)(?P<name>\b\w*(?:password|passwd|secret|token|x-amz-signature)\w*\s*[=:]\s*)"
-    r"(?:'[^']*'|\"[^\"]*\"|[^\s&]+)"
-    r"|(?P<scheme>\b(?:bearer|basic)\s+)[\w.~+/=-]{8,}"
+    rf"(?P<name>(?:{_WORDS}|x-amz-signature)\w{{0,40}}['\"]?\s{{0,5}}[=:]\s{{0,5}})"
+    rf"(?:(?:bearer|basic)\s{{1,5}})?{_VALUE}"
+    rf"|(?P<option>--[\w-]{{0,40}}(?:{_WORDS})[\w-]{{0,40}}\s{{1,5}}){_VALUE}"
+    r"|(?P<scheme>\b(?:bearer|basic)\s{1,5})[\w.~+/=-]{8,}"
     # Greedy up to the last @: an unescaped one may be part of the password.
-    r"|(?P<slashes>://)[^/\s]+(?=@)"
+    r"|(?P<slashes>://)[^/\s]+(?=@)",
+    re.IGNORECASE,
 )
+
+LONGEST_SECRET = 2048
+"""What is cut out of a long text is cut that far from what is kept: no half of a secret stays."""
 
 
 def redacted(settings: Settings) -> dict[str, Any]:
@@ -81,6 +90,27 @@ def redactor(secrets: Iterable[str]) -> Callable[[str], str]:
     return redact
 
 
+def redacted_within(text: str, longest: int, redact: Callable[[str], str]) -> str:
+    """The text without secrets and, if it is longer than `longest`, without its middle.
+
+    It is cut before it is searched: the time that takes is bounded by `longest`, whoever has
+    written the text, and while it is searched nothing else runs in this process.
+    """
+    if len(text) <= longest + 2 * LONGEST_SECRET:
+        return _without_middle(redact(text), longest)
+    kept = longest // 2 + LONGEST_SECRET
+    head = redact(text[:kept])[:-LONGEST_SECRET]
+    tail = redact(text[-kept:])[LONGEST_SECRET:]
+    return f"{head} … {len(text) - 2 * (longest // 2)} characters left out … {tail}"
+
+
+def _without_middle(text: str, longest: int) -> str:
+    if len(text) <= longest:
+        return text
+    half = longest // 2
+    return f"{text[:half]} … {len(text) - 2 * half} characters left out … {text[-half:]}"
+
+
 def _pattern(secret: str) -> str:
     """A short one counts as a whole word only: the password "app" is in half of all texts."""
     pattern = re.escape(secret)
@@ -88,7 +118,8 @@ def _pattern(secret: str) -> str:
 
 
 def _mask(found: re.Match[str]) -> str:
-    return f"{found['name'] or found['scheme'] or found['slashes']}{MASK}"
+    kept = found["name"] or found["option"] or found["scheme"] or found["slashes"]
+    return f"{kept}{MASK}"
 
 
 def _hidden_in(value: object, *, hide: bool) -> Iterator[str]:

@@ -1,5 +1,5 @@
 """The daemon's log: structured lines on standard output, redacted, repeats counted."""
 
-from outboxd.adapters.logging.configuring import configure_logging
+from outboxd.adapters.logging.configuring import Log, configure_logging
 
-__all__ = ["configure_logging"]
+__all__ = ["Log", "configure_logging"]

@@ -5,8 +5,10 @@ import logging
 import sys
 import threading
 from collections.abc import Hashable
+from contextlib import suppress
 from typing import TextIO
 
+from outboxd.adapters.logging.writer import Writer
 from outboxd.core.clock import boottime
 from outboxd.core.log_facts import EVENT_LOGGER, HANDLER_LOGGER
 from outboxd.core.repeats import WINDOW_SECONDS, Repeats
@@ -18,7 +20,7 @@ _KIND = ("child", "queue", "handler", "destination", "reason", "kind")
 """Lines of the same text that differ in one of these facts are of different kinds."""
 
 
-class Output(logging.StreamHandler[TextIO]):
+class Output(logging.Handler):
     """Writes lines; of one kind at most `repeats_per_minute`, and then one line with `repeated`.
 
     That line is the last one of those that were held back, and comes when their minute is over, or
@@ -28,7 +30,8 @@ class Output(logging.StreamHandler[TextIO]):
     def __init__(
         self, stream: TextIO, repeats_per_minute: int, *, window_seconds: float = WINDOW_SECONDS
     ) -> None:
-        super().__init__(stream)
+        super().__init__()
+        self._writer = Writer(stream, self._dropped)
         self._repeats: Repeats[logging.LogRecord] = Repeats(
             repeats_per_minute, window_seconds=window_seconds
         )
@@ -40,7 +43,7 @@ class Output(logging.StreamHandler[TextIO]):
         self._write_ended(now)
         kind = _kind(record)
         if kind is None or self._repeats.admit(kind, record, now):
-            super().emit(record)
+            self._write(record)
         else:
             self._wake(now)
 
@@ -51,19 +54,50 @@ class Output(logging.StreamHandler[TextIO]):
             if self._timer is not None:
                 self._timer.cancel()
             for record, count in self._repeats.all():
-                super().emit(_with_count(record, count))
+                self._write(_with_count(record, count))
         finally:
             self.release()
+        self.flush()
         super().close()
 
+    def flush(self) -> None:
+        """Wait a moment for what has not been written yet."""
+        self._writer.flush()
+
     def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802
-        """Nobody who has closed our standard output wants a traceback for each line."""
-        if not isinstance(sys.exc_info()[1], BrokenPipeError):
-            super().handleError(record)
+        """A line cannot be made, as when its arguments do not fit its text.
+
+        Told without the traceback, which would show what redaction was to take out.
+        """
+        error = sys.exc_info()[0]
+        name = "an error" if error is None else error.__name__
+        with suppress(OSError, ValueError, AttributeError):
+            sys.stderr.write(
+                f"outboxd: a line of the log could not be made ({name}): logger {record.name}, "
+                f"{record.pathname}:{record.lineno}\n"
+            )
+
+    def _write(self, record: logging.LogRecord) -> None:
+        try:
+            self._writer.write(self.format(record))
+        except Exception:
+            self.handleError(record)
+
+    def _dropped(self, count: int) -> str:
+        told = logging.makeLogRecord(
+            {
+                "name": __name__,
+                "levelname": "WARNING",
+                "levelno": logging.WARNING,
+                "msg": "lines of the log were dropped; standard output was not read",
+                "dropped": count,
+            }
+        )
+        return self.format(told)
 
     def _write_ended(self, now: float) -> None:
         for record, count in self._repeats.ended(now):
-            super().emit(_with_count(record, count))
+            self._write(_with_count(record, count))
 
     def _wake(self, now: float) -> None:
         """A thread only while something is held back: it may be long until the next line."""

@@ -10,7 +10,7 @@ import msgspec
 
 from outboxd.adapters.logging.structlog_alone import structlog
 from outboxd.core.log_facts import CALL_FACTS, facts_of, payload_of
-from outboxd.core.redaction import MASK, names_a_secret
+from outboxd.core.redaction import MASK, names_a_secret, redacted_within
 
 Line = MutableMapping[str, Any]
 
@@ -77,8 +77,7 @@ class Facts:
                 return self._clean(_text(value))
 
     def _clean(self, text: str) -> str:
-        # Redacted first: half of a secret would not be recognised.
-        return _shortened(self._redact(text))
+        return redacted_within(text, LONGEST_TEXT, self._redact)
 
 
 def json_line(logger: object, method: str, line: Line) -> str:
@@ -126,10 +125,3 @@ def _text(value: object) -> str:
         return str(value)
     except Exception as error:  # a line must cost nobody anything
         return f"<{type(value).__name__} without a text: {type(error).__name__}>"
-
-
-def _shortened(text: str) -> str:
-    if len(text) <= LONGEST_TEXT:
-        return text
-    half = LONGEST_TEXT // 2
-    return f"{text[:half]} … {len(text) - 2 * half} characters left out … {text[-half:]}"

@@ -4,7 +4,8 @@ import logging
 from collections.abc import Callable
 
 from outboxd.core.log_facts import facts_of
-from outboxd.supervision.status.troubles import Troubles
+from outboxd.core.redaction import redacted_within
+from outboxd.supervision.status.troubles import LONGEST_TEXT, Troubles
 
 LOGGER = "outboxd"
 """Not the root: a reload gives that one other handlers."""
@@ -29,7 +30,7 @@ class LogTap(logging.Handler):
                 record.created,
                 "error" if record.levelno >= logging.ERROR else "warning",
                 self._redact(source),
-                self._redact(self._text(record)),
+                redacted_within(self._text(record), LONGEST_TEXT, self._redact),
             )
         except Exception:
             self.handleError(record)
