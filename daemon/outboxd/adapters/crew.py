@@ -12,6 +12,9 @@ T = TypeVar("T")
 IDLE_SECONDS = 10.0
 """A thread without work for so long ends: a pool that was busy once keeps no stacks for ever."""
 
+LOOK_SECONDS = 0.005
+"""A result that nobody has told of is found by then."""
+
 
 class _Job:
     """Work for a thread, and who waits for it: a future of the event loop `loop`."""
@@ -49,7 +52,9 @@ class Crew:
     that a message cost, with a handler that does nothing, this was more than a half. Here one
     thread is woken at a time, and only if those that are awake may not get round to the work: when
     handlers are quick a single thread does them one after another, and when they wait each has its
-    own. What they say to the event loop is gathered for its next turn.
+    own. A thread that goes on with the next piece of work at once tells of its results when it has
+    done them all. For the case that one of these takes long the event loop looks by itself, soon
+    after it has given work away and as long as there are more results or more work.
     """
 
     def __init__(self, size: int, name: str) -> None:
@@ -63,6 +68,7 @@ class Crew:
         self._threads = 0
         self._waking = False
         self._telling = False
+        self._looking: asyncio.AbstractEventLoop | None = None
 
     async def run(self, work: Callable[[], T]) -> T:
         """What `work` returns or raises, called in a thread with a copy of the current context.
@@ -70,9 +76,11 @@ class Crew:
         Cancelled, this leaves the thread to itself: it keeps its place until its work has ended.
         Work that has not begun by then is not begun.
         """
-        job = _Job(work, asyncio.get_running_loop())
+        loop = asyncio.get_running_loop()
+        job = _Job(work, loop)
         self._waiting.append(job)
         self._wake()
+        self._look_later(loop)
         result: T = await job.future
         return result
 
@@ -129,12 +137,23 @@ class Crew:
         job.run()
         self._done.append(job)
         # Read and written without the lock: at worst the loop is called once too often.
-        if not self._telling:
+        if not self._waiting and not self._telling:
             self._telling = True
             try:
                 job.loop.call_soon_threadsafe(self._tell)
             except RuntimeError:  # the loop has ended, and with it everybody who waited
                 self._telling = False
+
+    def _look_later(self, loop: asyncio.AbstractEventLoop) -> None:
+        if self._looking is not loop:
+            self._looking = loop
+            loop.call_later(LOOK_SECONDS, self._look, loop)
+
+    def _look(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._looking = None
+        if self._done or self._waiting:
+            self._tell()
+            self._look_later(loop)
 
     def _tell(self) -> None:
         self._telling = False

@@ -5,6 +5,7 @@ import math
 import random
 import time
 from collections.abc import Callable, Sequence
+from contextlib import closing
 
 import anyio
 
@@ -26,6 +27,7 @@ from outboxd.actors.consumer.solitude import Solitude
 from outboxd.actors.consumer.suspecting import Suspecting
 from outboxd.actors.consumer.timing import Timing
 from outboxd.actors.consumer.verdicts import Verdicts
+from outboxd.actors.consumer.waiting_work import WaitingWork
 from outboxd.actors.consumer.work import Work, Worker
 from outboxd.channels.mailbox import Mailbox
 from outboxd.channels.protocol import (
@@ -105,9 +107,9 @@ class Consumer:
         running = Running(pool, runner)
         self._retirement = Retirement(pool, running, inbox, settler, verdicts)
         processor = Processor(pool, running, inbox, leases, settler, self._suspecting, verdicts)
-        self._stream, self._work = anyio.create_memory_object_stream[Work](math.inf)
+        self._work = WaitingWork[Work]()
         lines = Lines()
-        self._distributor = Distributor(pool, lines, settler, self._stream)
+        self._distributor = Distributor(pool, lines, settler, self._work)
         self._worker = Worker(
             processor,
             settler,
@@ -157,12 +159,12 @@ class Consumer:
 
     async def _serve(self) -> None:
         """Until all work in hand has ended, or the time for it is over."""
-        with self._working, self._stream, self._work:
+        with self._working, closing(self._work):
             async with anyio.create_task_group() as workers:
                 for _ in range(self._pool.workers):
                     workers.start_soon(self._worker.work, self._work)
                 await self._receiver.run()
-                self._stream.close()
+                self._work.close()
 
     async def _retire_when_due(self) -> None:
         await self._retirement.watch(self._take_no_more, lambda: self._receiver.asking)

@@ -2,35 +2,31 @@
 
 from collections.abc import Iterable
 
-import anyio
-from anyio.streams.memory import MemoryObjectSendStream
-
 from outboxd.actors.consumer.batches import Gathering
 from outboxd.actors.consumer.hand import Item
 from outboxd.actors.consumer.lines import Line, Lines
 from outboxd.actors.consumer.pool import Pool
 from outboxd.actors.consumer.settling import Settler
-from outboxd.actors.consumer.work import Work
+from outboxd.actors.consumer.waiting_work import WaitingWork
+from outboxd.actors.consumer.work import Work, messages_in
 
 
 class Distributor:
     """Messages of a group wait in its line, those for a batch for company, others for nothing."""
 
-    def __init__(
-        self, pool: Pool, lines: Lines, settler: Settler, stream: MemoryObjectSendStream[Work]
-    ) -> None:
+    def __init__(self, pool: Pool, lines: Lines, settler: Settler, work: WaitingWork[Work]) -> None:
         self._pool = pool
         self._lines = lines
         self._settler = settler
-        self._stream = stream
+        self._work = work
         self.gathering = Gathering(pool, self.put)
 
     def put(self, work: Work) -> None:
         """To the next worker that is free: there are as many as there may be messages at work."""
-        try:
-            self._stream.send_nowait(work)
-        except (anyio.ClosedResourceError, anyio.BrokenResourceError):
-            self._settler.release([work] if isinstance(work, Item) else list(work))
+        if self._work.closed:
+            self._settler.release(messages_in(work))
+        else:
+            self._work.put(work)
 
     def hand_out(self, items: Iterable[Item]) -> list[Work]:
         """Give the workers what these make; returns what has to run alone, in its order."""

@@ -3,13 +3,12 @@
 from collections.abc import Sequence
 from typing import TypeAlias, assert_never
 
-from anyio.streams.memory import MemoryObjectReceiveStream
-
 from outboxd.actors.consumer.batches import Batch, BatchServer
 from outboxd.actors.consumer.hand import Item
 from outboxd.actors.consumer.lines import Line, LineServer
 from outboxd.actors.consumer.processing import Processor
 from outboxd.actors.consumer.settling import Settler
+from outboxd.actors.consumer.waiting_work import WaitingWork
 
 Work: TypeAlias = Item | Line | Batch
 
@@ -30,9 +29,9 @@ class Worker:
         self._lines = lines
         self._batches = batches
 
-    async def work(self, stream: MemoryObjectReceiveStream[Work]) -> None:
+    async def work(self, waiting: WaitingWork[Work]) -> None:
         """Do what comes until no more comes."""
-        async for work in stream:
+        while (work := await waiting.next()) is not None:
             await self.do(work)
 
     async def do(self, work: Work) -> None:
