@@ -489,3 +489,18 @@ def test_the_annotated_configuration_has_every_setting_with_its_true_default() -
                 case default:
                     pass
             assert table[field.name] == default, f"{kind.__name__}.{field.name}"
+
+
+@pytest.mark.parametrize(
+    ("environ", "text", "region"),
+    [
+        ({}, "", "us-east-1"),
+        ({"AWS_REGION": "eu-west-1", "AWS_DEFAULT_REGION": "eu-west-2"}, "", "eu-west-1"),
+        ({"AWS_DEFAULT_REGION": "eu-west-2"}, "[aws]\nconnect_timeout_seconds = 1", "eu-west-2"),
+        ({"AWS_REGION": "eu-west-1"}, '[aws]\nregion = "eu-north-1"', "eu-north-1"),
+    ],
+)
+def test_the_region_of_the_environment_counts_where_the_file_names_none(
+    folder: Path, environ: dict[str, str], text: str, region: str
+) -> None:
+    assert load(folder, SMALLEST + text, environ).aws.region == region

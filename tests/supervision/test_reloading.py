@@ -57,7 +57,7 @@ async def test_a_second_reload_of_the_same_changes_nothing(spawn: Spawn) -> None
         started = scene.starts()
 
         assert await scene.supervisor.reload(everything=False) == (
-            "reloaded: no child is concerned"
+            "reloaded: no child is concerned; `outboxd reload --all` is for code that has changed"
         )
         assert scene.starts() == started
 

@@ -40,7 +40,7 @@ def load_settings(path: Path, environ: Mapping[str, str]) -> Settings:
 def _load(path: Path, environ: Mapping[str, str]) -> Settings:
     directory = Path(os.path.abspath(path)).parent
     remedy = "; name the file with --config or OUTBOXD_CONFIG"
-    tables = _parse(_read(path, MAX_FILE_BYTES, remedy))
+    tables = _with_region(_parse(_read(path, MAX_FILE_BYTES, remedy)), environ)
     settings = decode_settings(tables, environ, lambda name: _read_secret(directory / name))
     settings = msgspec.structs.replace(
         settings, import_path=_import_path(settings.import_path, directory)
@@ -48,6 +48,15 @@ def _load(path: Path, environ: Mapping[str, str]) -> Settings:
     if problems := broken_rules(settings):
         raise SettingsError(problems)
     return settings
+
+
+def _with_region(tables: dict[str, Any], environ: Mapping[str, str]) -> dict[str, Any]:
+    """The region that the environment names for every SDK of AWS, where the file names none."""
+    region = environ.get("AWS_REGION") or environ.get("AWS_DEFAULT_REGION")
+    aws = tables.get("aws", {})
+    if not region or not isinstance(aws, dict) or "region" in aws:
+        return tables
+    return {**tables, "aws": {**aws, "region": region.replace("${", "$${")}}
 
 
 def _parse(text: str) -> dict[str, Any]:

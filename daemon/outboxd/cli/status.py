@@ -4,6 +4,7 @@ import argparse
 import http.client
 import json
 import os
+import shutil
 import sys
 import time
 from typing import Any
@@ -81,8 +82,17 @@ def _look(arguments: argparse.Namespace) -> int:
             print(HOME_AND_CLEAR, end="", flush=True)
         print(f"no status: {error}", file=sys.stderr, flush=True)
         return ExitCode.UNEXPECTED
-    print(f"{HOME_AND_CLEAR if redraw else ''}{shown}", flush=True)
+    print(f"{HOME_AND_CLEAR}{_fitting(shown)}" if redraw else shown, flush=True)
     return ExitCode.OK if status["health"] == "healthy" else ExitCode.UNEXPECTED
+
+
+def _fitting(text: str) -> str:
+    """What there is room for, from the top: there it says whether all is well, and what is not."""
+    columns, rows = shutil.get_terminal_size()
+    lines = [line[:columns] for line in text.splitlines()]
+    if len(lines) < rows:
+        return "\n".join(lines)
+    return "\n".join([*lines[: rows - 2], f"… {len(lines) - rows + 2} more lines: make it higher"])
 
 
 def _ask(url: SplitResult, timeout_seconds: float) -> bytes:

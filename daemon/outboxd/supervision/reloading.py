@@ -175,6 +175,9 @@ def _facts(change: Difference) -> dict[str, object]:
     }
 
 
+NOTHING_TO_DO = "no child is concerned; `outboxd reload --all` is for code that has changed"
+
+
 def _told(change: Difference) -> str:
     parts = [
         f"{what} {', '.join(names)}"
@@ -185,4 +188,4 @@ def _told(change: Difference) -> str:
         )
         if names
     ]
-    return "reloaded: " + ("; ".join(parts) or "no child is concerned")
+    return "reloaded: " + ("; ".join(parts) or NOTHING_TO_DO)

@@ -177,7 +177,7 @@ class RelayMetrics:
             "pending_rows": "Unpublished rows, counted up to 100001",
             "oldest_pending_age_seconds": "Age of the oldest unpublished row, 0 when there is none",
             "dead_rows": "Rows given up and neither requeued nor discarded, counted up to 10001",
-            "stats_last_success_timestamp_seconds": "Unix time at which those three were counted",
+            "stats_last_success_timestamp_seconds": "Unix time at which rows were last counted",
             "buckets_owned": "Of 64, those that this relay publishes",
             "unsettled_rows": "Rows accepted by their destinations and not marked yet",
             "blocked_keys": "Aggregates that wait because their next event failed",
