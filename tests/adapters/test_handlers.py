@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from outboxd.adapters.handlers import extend_import_path, handler_problems, load_handlers
@@ -67,6 +68,11 @@ MODULE = """
     class NotCallable:
         pass
 
+    class Tells:
+        def __init__(self, dsn: str) -> None:
+            raise OSError(f"cannot reach {dsn}")
+        def __call__(self, event: Event) -> None: ...
+
     class Explodes:
         def __init__(self) -> None:
             raise OSError("no such host")
@@ -111,6 +117,9 @@ def shop(tmp_path: Path) -> Iterator[None]:
     """A module `shop_handlers`, found through the import path."""
     (tmp_path / "shop_handlers.py").write_text(textwrap.dedent(MODULE))
     (tmp_path / "needs_stripe.py").write_text("import stripe_of_nobody\n")
+    (tmp_path / "tells.py").write_text(
+        "import os\nraise RuntimeError(os.environ['DATABASE_URL'], os.environ['SHOP_API_TOKEN'])\n"
+    )
     (tmp_path / "leaves.py").write_text("raise SystemExit(3)\n")
     (tmp_path / "broken.py").write_text("def (\n")
     path, modules = list(sys.path), set(sys.modules)
@@ -254,6 +263,38 @@ def test_what_is_wrong_is_said_in_one_line(
 def test_a_constructor_that_fails_is_said_when_the_handler_is_loaded() -> None:
     with pytest.raises(SettingsError, match="OSError: no such host"):
         load_handlers(settings("shop_handlers:Explodes"), "orders")
+
+
+def test_what_an_import_tells_of_secrets_is_not_told_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It would go on to whoever orders a reload, to the service manager and to a CI's log."""
+    url = "host=db user=shop password=hunter2hunter2"
+    monkeypatch.setenv("DATABASE_URL", url)
+    monkeypatch.setenv("SHOP_API_TOKEN", "tok-0123456789")
+    configured = msgspec.structs.replace(
+        settings("tells:handle"), database=DatabaseSettings(url=url)
+    )
+
+    (line,) = handler_problems(configured)
+    with pytest.raises(SettingsError) as error:
+        load_handlers(configured, "orders")
+
+    assert line.startswith("[queues.orders] handler h: tells:handle could not be imported: ")
+    assert "RuntimeError: ('***', '***')" in line
+    assert "tells.py:2" in line, "the place of the mistake is no secret"
+    assert error.value.problems == (line,)
+
+
+def test_what_a_constructor_tells_of_its_options_is_not_told_on() -> None:
+    configured = settings("shop_handlers:Tells", inbox="off", options={"dsn": "tok-0123456789"})
+
+    with pytest.raises(SettingsError, match=r"OSError: cannot reach \*\*\*$"):
+        load_handlers(configured, "orders")
+
+
+def test_a_handler_that_is_called_like_a_secret_is_named() -> None:
+    (line,) = handler_problems(settings("tokens:handle"))
+
+    assert line.startswith("[queues.orders] handler h: tokens:handle was not found")
 
 
 def test_an_inbox_needs_a_database() -> None:

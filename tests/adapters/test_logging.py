@@ -39,6 +39,9 @@ def _loggers_as_before() -> Iterator[None]:
             handler.close()
     root.handlers[:] = handlers
     root.setLevel(level)
+    for logger in root.manager.loggerDict.values():
+        if isinstance(logger, logging.Logger):
+            logger.disabled = False
     structlog.reset_defaults()
 
 

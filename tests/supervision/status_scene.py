@@ -104,6 +104,7 @@ def a_status(
     errors: tuple[Trouble, ...] = (),
     stopping: bool = False,
     reload_refused: bool = False,
+    heartbeat_interval_seconds: float = 2.0,
 ) -> Status:
     """The status that such facts make."""
     problems = problems_of(
@@ -114,6 +115,7 @@ def a_status(
         queues=queues,
         handlers=handlers,
         reload_refused=reload_refused,
+        heartbeat_interval_seconds=heartbeat_interval_seconds,
     )
     health = health_of(problems, children, stopping=stopping)
     return Status(

@@ -1,7 +1,10 @@
 """Reading the configuration in a process that is thrown away, whatever handlers do at import."""
 
+import asyncio
+import os
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import anyio
@@ -14,6 +17,7 @@ from outboxd.core.errors import SettingsError
 from outboxd.core.settings import Settings, SupervisorSettings
 from outboxd.supervision import configuration_file
 from outboxd.supervision.configuration_file import ConfigurationFile
+from outboxd.supervision.process import Grip
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*os.fork:DeprecationWarning")
 
@@ -45,6 +49,19 @@ def path(tmp_path: Path) -> Path:
     path.write_text(CONFIGURATION)
     stage(path, "")
     return path
+
+
+@pytest.fixture
+def watched_by_pidfd() -> Iterator[None]:
+    """A loop that reaps in its own thread, as that of Python 3.12 always does."""
+    if sys.version_info >= (3, 12):
+        yield
+        return
+    policy = asyncio.get_event_loop_policy()
+    before = policy.get_child_watcher()
+    policy.set_child_watcher(asyncio.PidfdChildWatcher())
+    yield
+    policy.set_child_watcher(before)
 
 
 def write(path: Path, text: str) -> None:
@@ -112,6 +129,22 @@ async def test_what_an_import_does_it_does_to_itself(path: Path, at_import: str,
     stage(path, at_import)
 
     assert why in await refusal(source(path))
+
+
+async def test_secrets_that_an_import_raises_are_told_to_nobody(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The answer of a reload, and with it the service manager, has what the module raised."""
+    url = "postgresql://shop:hunter2hunter2@localhost/shop"
+    monkeypatch.setenv("DATABASE_URL", url)
+    write(path, CONFIGURATION + '[database]\nurl = "${DATABASE_URL}"\n')
+    stage(path, "import os; raise RuntimeError(f'cannot reach {os.environ[\"DATABASE_URL\"]}')\n")
+
+    told = await refusal(source(path))
+
+    assert "RuntimeError: cannot reach ***" in told
+    assert "hunter2" not in told
+    assert "localhost" not in told
 
 
 async def test_an_import_that_hangs_is_ended(path: Path) -> None:
@@ -191,6 +224,22 @@ async def test_a_check_that_is_cancelled_leaves_no_process(path: Path, tmp_path:
         tasks.cancel_scope.cancel()
 
     assert not runs(pid)
+
+
+async def test_a_check_that_has_just_ended_is_reaped_by_the_loop_that_waits_for_it(
+    caplog: pytest.LogCaptureFixture, watched_by_pidfd: None
+) -> None:
+    """As Popen does it, sending a signal begins by reaping what has ended: asyncio would look for
+    the process in vain, warn of it and report 255."""
+    process = await anyio.open_process([sys.executable, "-c", ""])
+    grip = Grip(process)
+    # Waited for without the loop, which is not to hear of it yet, and without reaping it.
+    os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)  # noqa: ASYNC222
+
+    await configuration_file._end(process, grip)
+
+    assert process.returncode == 0
+    assert [record for record in caplog.records if record.name == "asyncio"] == []
 
 
 async def test_no_interpreter_is_no_end_of_the_daemon(

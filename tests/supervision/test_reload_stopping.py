@@ -3,6 +3,7 @@
 import os
 import signal
 import socket
+from functools import partial
 from pathlib import Path
 
 import anyio
@@ -15,11 +16,14 @@ from outboxd.core.settings import (
     Settings,
     SupervisorSettings,
 )
+from outboxd.supervision.control import serve_control
+from outboxd.supervision.control_socket import ControlSocket
 from outboxd.supervision.process import Spawn
 from outboxd.supervision.sd_notify import Notifier
 from tests.supervision.reload_scene import (
     HANDLER,
     QUEUE,
+    Scene,
     running,
     with_queues,
 )
@@ -131,3 +135,47 @@ async def test_what_overruns_a_stop_counts_although_the_reload_was_to_end_it(spa
         os.kill(os.getpid(), signal.SIGHUP)
         await scene.facts.until(lambda f: "consumer:deaf/1 draining" in f.history)
     assert scene.run.code is ExitCode.DRAIN_DEADLINE
+
+
+async def test_a_stop_during_a_reload_is_told_to_whoever_waits_for_it(
+    spawn: Spawn, tmp_path: Path
+) -> None:
+    """What is read takes as long as its imports do: the daemon may end before that."""
+    scene = Scene(spawn, with_queues(), None)
+    scene.source.may_answer = anyio.Event()
+    control = ControlSocket(str(tmp_path / "run" / "control.sock"))
+    answers: list[bytes] = []
+
+    async def order() -> None:
+        async with await anyio.connect_unix(tmp_path / "run" / "control.sock") as stream:
+            await stream.send(b'{"do":"reload"}\n')
+            answers.append(await stream.receive())
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(scene.supervisor.run, partial(serve_control, control, scene.supervisor))
+        await scene.facts.until(lambda f: "ready" in f.history)
+        tasks.start_soon(order)
+        await scene.source.being_read.wait()
+        tasks.start_soon(order)
+        await anyio.wait_all_tasks_blocked()
+        scene.supervisor.stop("test")
+
+    told = b'{"ok":false,"error":"not reloaded: outboxd is stopping"}\n'
+    assert answers == [told, told]
+
+
+async def stop(scene: Scene) -> None:
+    scene.supervisor.stop("test")
+
+
+async def test_a_stop_before_everything_is_ready_is_told_to_who_waits_for_a_reload(
+    spawn: Spawn,
+) -> None:
+    scene = Scene(spawn, with_queues(slow_start=QUEUE), None)
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(scene.run)
+        await scene.facts.until(lambda f: "consumer:slow_start/1 started" in f.history)
+        tasks.start_soon(stop, scene)
+        with anyio.fail_after(2):
+            assert await scene.refused() == "not reloaded: outboxd is stopping"
+            assert await scene.refused() == "not reloaded: outboxd is stopping"

@@ -102,3 +102,75 @@ async def test_a_restart_by_order_concerns_a_child_or_a_pool(spawn: Spawn) -> No
         assert {reason for _, reason in scene.facts.restarts} == {RestartReason.OPERATOR}
         with pytest.raises(Exception, match='there is no child "consumer:poli"'):
             await scene.supervisor.restart("consumer:poli")
+
+
+async def test_orders_for_what_waits_to_be_restarted_are_one(spawn: Spawn) -> None:
+    """Whoever gives them and hangs up has them carried out, so they must not add up."""
+    name = "consumer:slow_to_drain/1"
+    told: list[str] = []
+
+    async with running(spawn, with_queues(slow_to_drain=QUEUE)) as scene:
+
+        async def order(child: str) -> None:
+            told.append(await scene.supervisor.restart(child))
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(order, name)
+            await scene.facts.until(lambda f: f"{name} draining" in f.history)
+            for _ in range(20):
+                tasks.start_soon(order, name)
+            tasks.start_soon(order, KIND)
+
+        assert sorted(told) == sorted([f"{name} restarted"] * 21 + [f"{KIND} restarted"])
+        assert [child for child, _ in scene.facts.restarts] == [name, name, KIND]
+
+
+async def test_who_gives_up_waiting_takes_no_order_back(spawn: Spawn) -> None:
+    name = "consumer:slow_to_drain/1"
+    async with running(spawn, with_queues(slow_to_drain=QUEUE)) as scene:
+        async with anyio.create_task_group() as hangs_up:
+            hangs_up.start_soon(scene.supervisor.restart, name)
+            await scene.facts.until(lambda f: f"{name} draining" in f.history)
+            hangs_up.cancel_scope.cancel()
+
+        assert await scene.supervisor.restart(name) == f"{name} restarted"
+        assert [child for child, _ in scene.facts.restarts] == [name, name]
+
+
+async def test_a_bug_costs_the_restart_and_not_the_daemon(spawn: Spawn) -> None:
+    async with running(spawn) as scene:
+        with pytest.MonkeyPatch.context() as bug:
+            bug.setattr(scene.supervisor.life(KIND), "renew", None)
+
+            with pytest.raises(NotReplaced, match="a bug in outboxd; its log tells more"):
+                await scene.supervisor.restart(KIND)
+
+        assert await scene.supervisor.restart(KIND) == f"{KIND} restarted"
+
+
+async def test_a_stop_is_the_answer_to_restarts_that_have_not_ended(spawn: Spawn) -> None:
+    patient = replace(QUICK, grace_seconds=20, escalation_seconds=1)
+    deaf = replace(with_queues(deaf=QUEUE), supervisor=patient)
+    answers: list[str] = []
+    async with running(spawn, deaf) as scene:
+
+        async def order(child: str) -> None:
+            with pytest.raises(NotReplaced) as refusal:
+                await scene.supervisor.restart(child)
+            answers.append(str(refusal.value))
+
+        process = scene.supervisor.life("consumer:deaf/1").current
+        assert process is not None
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(order, "consumer:deaf")
+            await scene.facts.until(lambda f: "consumer:deaf/1 draining" in f.history)
+            tasks.start_soon(order, KIND)
+            await anyio.wait_all_tasks_blocked()
+            scene.supervisor.stop("test")
+        assert "consumer:deaf/1 stopped" not in scene.facts.history, "nobody has waited for that"
+        process.kill()
+
+    assert sorted(answers) == [
+        "consumer:deaf is not started again: outboxd is stopping",
+        f"{KIND} is not started again: outboxd is stopping",
+    ]

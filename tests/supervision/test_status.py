@@ -1,11 +1,13 @@
 """The status of a supervisor whose children live, fail and stop."""
 
 import logging
+import signal
 
 import anyio
 import pytest
 
 from outboxd.channels.protocol import Sample
+from outboxd.core.clock import boottime
 from outboxd.supervision.health import SupervisorHealth
 from outboxd.supervision.process import Spawn
 from outboxd.supervision.status import collecting, names
@@ -59,6 +61,35 @@ async def test_a_running_daemon_is_told_from_what_was_heard(spawn: Spawn) -> Non
         supervisor.stop("test")
         clock[0] += 1
         assert watch.now().health == "stopping"
+
+
+async def test_a_process_that_stands_still_is_told_long_before_it_is_killed(spawn: Spawn) -> None:
+    facts, name = Facts(), "consumer:polite/1"
+    supervisor = a_supervisor(facts, spawn, spec("extender"), spec(name, 60))
+    ahead = [0.0]
+    watch = StatusWatch(
+        supervisor, SupervisorHealth(supervisor), lambda: (), clock=lambda: boottime() + ahead[0]
+    )
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(Run(supervisor))
+        await facts.until(lambda f: "ready" in f.history and f"{name} heartbeat" in f.history)
+        assert watch.now().health == "healthy"
+        stopped = supervisor.life(name).current
+        assert stopped is not None
+        stopped.process.signal(signal.SIGSTOP)
+        ahead[0] = 20.0
+        extender = supervisor.life("extender").current
+        assert extender is not None
+        extender.heard_at = boottime() + 20.0
+
+        status = watch.now()
+
+        assert status.health == "degraded"
+        (problem,) = status.problems
+        assert problem.level == "warning"
+        assert problem.text.startswith(f"{name} has said nothing for 20")
+        stopped.kill()
+        supervisor.stop("test")
 
 
 def test_a_queues_depth_is_null_until_somebody_has_counted(spawn: Spawn) -> None:

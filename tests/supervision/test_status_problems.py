@@ -38,6 +38,30 @@ SHUT = Destination(name="sqs:orders", up=False, published_per_second=0.0)
         ),
         (
             a_status(
+                children=(a_child("consumer:orders/1", heartbeat_age_seconds=7),),
+                not_ready=("consumer:orders/1 has not received for 31 s",),
+            ),
+            "degraded",
+            ["consumer:orders/1 has said nothing for 7.0 s"],
+        ),
+        (a_status(children=(a_child(heartbeat_age_seconds=4.9),)), "healthy", []),
+        (
+            a_status(children=(a_child(heartbeat_age_seconds=70),), heartbeat_interval_seconds=30),
+            "healthy",
+            [],
+        ),
+        (
+            a_status(children=(a_child(heartbeat_age_seconds=80),), heartbeat_interval_seconds=30),
+            "degraded",
+            ["relay has said nothing for 1 min 20 s"],
+        ),
+        (
+            a_status(children=(a_child(state="draining", heartbeat_age_seconds=70),)),
+            "degraded",
+            ["relay finishes what it has, to be replaced"],
+        ),
+        (
+            a_status(
                 children=(a_child("relay", "backoff"),),
                 not_ready=("relay is backoff",),
             ),

@@ -1,6 +1,7 @@
 """The configuration file as the source of reloads, read in a process that is thrown away."""
 
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
@@ -15,7 +16,7 @@ from outboxd.core.children import ChildSpec, children_of
 from outboxd.core.errors import SettingsError
 from outboxd.core.reloading import Candidate
 from outboxd.core.settings import Settings
-from outboxd.supervision.process import environment_of_children
+from outboxd.supervision.process import Grip, environment_of_children
 from outboxd.version import __version__
 
 REAP_SECONDS = 5.0
@@ -81,6 +82,7 @@ class ConfigurationFile:
     async def _ask(self) -> bytes:
         try:
             process = await self._start()
+            grip = _grip_on(process)
         except OSError as error:
             raise SettingsError([f"the configuration cannot be checked: {error}"]) from error
         try:
@@ -95,7 +97,7 @@ class ConfigurationFile:
                 ]
             ) from None
         finally:
-            await _end(process)
+            await _end(process, grip)
 
     async def _start(self) -> Process:
         return await anyio.open_process(
@@ -121,13 +123,21 @@ async def _all_of(process: Process) -> bytes:
     return answer
 
 
-async def _end(process: Process) -> None:
+def _grip_on(process: Process) -> Grip:
+    try:
+        return Grip(process)
+    except OSError:  # no descriptor is left for its pidfd
+        process.kill()
+        raise
+
+
+async def _end(process: Process, grip: Grip) -> None:
     """It has answered, or it will not: it is of no more use."""
     with anyio.CancelScope(shield=True), anyio.move_on_after(REAP_SECONDS):
-        if process.returncode is None:
-            process.kill()
+        grip.signal(signal.SIGKILL)
         await process.wait()
         await process.aclose()
+    grip.close()
 
 
 def _understood(answer: bytes, kind: type[_Answer]) -> _Answer:

@@ -26,15 +26,41 @@ def environment_of_children() -> dict[str, str]:
 Spawn: TypeAlias = "Callable[[str], Awaitable[ChildProcess]]"
 
 
+class Grip:
+    """Signals a process through its pidfd, so that a signal never hits a stranger that got the pid
+    of a process which has just been reaped.
+
+    Not by Process.kill(), which reaps one that has just ended: asyncio then waits for it in vain,
+    warns of an unknown child process, and reports 255.
+    """
+
+    def __init__(self, process: Process) -> None:
+        """Take it at once after the spawn, while the pid is still its own."""
+        self._process = process
+        self._pidfd = os.pidfd_open(process.pid) if hasattr(os, "pidfd_open") else None
+
+    def signal(self, number: signal.Signals) -> None:
+        """Send a signal; to a process that is gone this does nothing."""
+        with suppress(ProcessLookupError):
+            if self._pidfd is not None:
+                signal.pidfd_send_signal(self._pidfd, number)
+            elif self._process.returncode is None:
+                os.kill(self._process.pid, number)
+
+    def close(self) -> None:
+        """Let go of a process that has ended."""
+        if self._pidfd is not None:
+            os.close(self._pidfd)
+            self._pidfd = None
+
+
 class ChildProcess:
-    """A running child. It is signalled through its pidfd, so that a signal never hits a stranger
-    that got the pid of a child which has just been reaped."""
+    """A running child, and the socket to it."""
 
     def __init__(self, process: Process, stream: ByteStream) -> None:
         self._process = process
+        self._grip = Grip(process)
         self.stream = stream
-        # Opened at once after the spawn: the child is not reaped yet, the pid is still its own.
-        self._pidfd = os.pidfd_open(process.pid) if hasattr(os, "pidfd_open") else None
 
     @property
     def pid(self) -> int:
@@ -46,18 +72,12 @@ class ChildProcess:
 
     def signal(self, number: signal.Signals) -> None:
         """Send a signal; to a process that is gone this does nothing."""
-        with suppress(ProcessLookupError):
-            if self._pidfd is not None:
-                signal.pidfd_send_signal(self._pidfd, number)
-            else:
-                self._process.send_signal(number)
+        self._grip.signal(number)
 
     async def close(self) -> None:
         """Let go of the socket and the pidfd of a process that has ended."""
         await self.stream.aclose()
-        if self._pidfd is not None:
-            os.close(self._pidfd)
-            self._pidfd = None
+        self._grip.close()
 
 
 async def spawn(name: str, module: str = "outboxd.child") -> ChildProcess:

@@ -7,27 +7,16 @@ import anyio
 from outboxd.supervision.crew import Crew
 from outboxd.supervision.observing import ReloadResult, SupervisorObserver
 from outboxd.supervision.reloading import ABORTED, Outcome, Reload, Source
+from outboxd.supervision.requests import Request
 from outboxd.supervision.sd_notify import Notifier
 
 log = logging.getLogger(__name__)
 
 
-class Request:
-    """A reload that was asked for, by one or by several."""
+class ReloadRequest(Request[Outcome]):
+    """A reload that was asked for."""
 
-    def __init__(self) -> None:
-        self.everything = False
-        self._done = anyio.Event()
-        self._outcome = ABORTED
-
-    def conclude(self, outcome: Outcome) -> None:
-        self._outcome = outcome
-        self._done.set()
-
-    async def outcome(self) -> Outcome:
-        """How it ended."""
-        await self._done.wait()
-        return self._outcome
+    everything = False
 
 
 class Reloader:
@@ -50,17 +39,27 @@ class Reloader:
         self._observer = observer
         self._notifier = notifier
         self._turn = turn
-        self._waiting: Request | None = None
+        self._waiting: ReloadRequest | None = None
+        self._open: set[ReloadRequest] = set()
         self._asked = anyio.Event()
         self.busy = False
 
-    def ask(self, *, everything: bool = False) -> Request:
+    def ask(self, *, everything: bool = False) -> ReloadRequest:
         """Have the configuration read anew; `everything` restarts all children."""
         if self._waiting is None:
-            self._waiting = Request()
+            self._waiting = ReloadRequest()
+            self._open.add(self._waiting)
+        if self._crew.stopping:
+            self._waiting.conclude(ABORTED)
         self._waiting.everything |= everything
         self._asked.set()
         return self._waiting
+
+    def abort(self) -> None:
+        """The daemon stops, and that is the answer at once: what a reload waits for may take as
+        long as the daemon lives."""
+        for request in self._open:
+            request.conclude(ABORTED)
 
     async def run(self, started: anyio.Event) -> None:
         """Carry requests out, the first one when the start is over, until the daemon stops."""
@@ -71,6 +70,7 @@ class Reloader:
             request, self._waiting = self._waiting, None
             if request is not None:
                 request.conclude(await self._carry_out(request.everything))
+                self._open.discard(request)
 
     async def _carry_out(self, everything: bool) -> Outcome:
         if self._crew.stopping:

@@ -9,6 +9,7 @@ from anyio.abc import TaskGroup
 from outboxd.core.errors import OutboxdError
 from outboxd.supervision.life import Life
 from outboxd.supervision.observing import RestartReason
+from outboxd.supervision.requests import Request
 
 log = logging.getLogger(__name__)
 
@@ -21,6 +22,14 @@ class NotReplaced(OutboxdError):
     """The process was ended, and its successor is not ready."""
 
 
+class RestartRequest(Request[str | OutboxdError]):
+    """A restart that was ordered: what was done, or why not."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__()
+        self.name = name
+
+
 class Replacements:
     """One process at a time in the whole daemon, reloads included, so that what a replacement
     costs, a second or two of one process, is never paid by several at once."""
@@ -30,6 +39,8 @@ class Replacements:
         self._lives = lives
         self._stopping = stopping
         self._due: set[str] = set()
+        self._waiting: dict[str, RestartRequest] = {}
+        self._open: set[RestartRequest] = set()
 
     def due(self, tasks: TaskGroup, life: Life, number: int, reason: RestartReason) -> None:
         """The incarnation of that number is to be recycled, once it is its turn; told again, this
@@ -49,16 +60,49 @@ class Replacements:
         finally:
             self._due.discard(life.name)
 
-    async def restart(self, name: str) -> str:
+    async def restart(self, tasks: TaskGroup, name: str) -> str:
         """Have the process of this child, or those of a whole pool, drained and started anew.
 
-        Raises UnknownChild, and NotReplaced at the first one that is not ready afterwards.
+        Orders for what waits for its turn already are one with that. It is carried out whether
+        somebody goes on waiting for it or not. Raises UnknownChild, and NotReplaced at the first
+        one that is not ready afterwards.
         """
         self._called(name)  # a wrong name does not wait for its turn
+        if self._stopping():
+            raise _stopped(name)
+        request = self._waiting.get(name)
+        if request is None:
+            request = self._waiting[name] = RestartRequest(name)
+            self._open.add(request)
+            tasks.start_soon(self._carry_out, request)
+        match await request.outcome():
+            case OutboxdError() as refusal:
+                raise refusal
+            case done:
+                return done
+
+    def abort(self) -> None:
+        """The daemon stops, and that is the answer at once to every order."""
+        for request in self._open:
+            request.conclude(_stopped(request.name))
+
+    async def _carry_out(self, request: RestartRequest) -> None:
         async with self.turn:
+            del self._waiting[request.name]  # who comes now wants one more
+            request.conclude(await self._outcome(request.name))
+        self._open.discard(request)
+
+    async def _outcome(self, name: str) -> str | OutboxdError:
+        try:
             chosen = self._called(name)  # a reload may have had the turn
             for life in chosen:
                 await self._restart(life)
+        except OutboxdError as refusal:
+            return refusal
+        # The fence around the supervisor: a bug here costs a restart, not the daemon.
+        except Exception:
+            log.exception("restart not carried out; this is a bug in outboxd")
+            return NotReplaced("a bug in outboxd; its log tells more")
         return ", ".join(life.name for life in chosen) + " restarted"
 
     def _called(self, name: str) -> Sequence[Life]:
@@ -74,8 +118,12 @@ class Replacements:
             if await life.renew(RestartReason.OPERATOR):
                 return
         if self._stopping():
-            raise NotReplaced(f"{life.name} is not started again: outboxd is stopping")
+            raise _stopped(life.name)
         raise NotReplaced(f"{life.name} was ended, and is not ready again: {life.last_told}")
+
+
+def _stopped(name: str) -> NotReplaced:
+    return NotReplaced(f"{name} is not started again: outboxd is stopping")
 
 
 def _pool_of(life: Life) -> str:

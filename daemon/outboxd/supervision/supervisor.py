@@ -115,7 +115,8 @@ class Supervisor:
 
     async def restart(self, child: str) -> str:
         """Replace the process of a child, or those of a pool. Raises UnknownChild, NotReplaced."""
-        return await self._replacements.restart(child)
+        assert self._tasks is not None
+        return await self._replacements.restart(self._tasks, child)
 
     def dump(self) -> str:
         """Have every process write its stacks to standard error."""
@@ -176,6 +177,9 @@ class Supervisor:
         self._crew.stop_workers.give(
             Timetable.of_workers(now, supervisor.grace_seconds, supervisor.escalation_seconds)
         )
+        self._replacements.abort()
+        if self._reloader is not None:
+            self._reloader.abort()
 
     def _hurry(self) -> None:
         log.warning("stopping at once")

@@ -2,6 +2,7 @@
 
 import importlib
 import inspect
+import os
 import sys
 import traceback
 from collections.abc import Callable, Iterator, Sequence
@@ -12,6 +13,7 @@ import msgspec
 
 from outboxd.adapters.handlers.inspection import Signature, Unfit, inspect_handler
 from outboxd.core.errors import SettingsError
+from outboxd.core.redaction import redactor, secrets_in_environment, secrets_of
 from outboxd.core.settings import HandlerSettings, Settings
 from outboxd.ports.user_metrics import NOWHERE, UserMetrics
 
@@ -56,7 +58,7 @@ def load_handlers(
         try:
             loaded.append(_load(settings, handler, metrics))
         except Unfit as error:
-            problems.append(_problem(queue_name, handler, error))
+            problems.append(_problem(settings, queue_name, handler, error))
     if problems:
         raise SettingsError(problems)
     return tuple(loaded)
@@ -81,11 +83,15 @@ def _problems(settings: Settings, watch: Watch) -> Iterator[str]:
                 with watch(handler.handler):
                     _check(settings, handler)
             except Unfit as error:
-                yield _problem(queue_name, handler, error)
+                yield _problem(settings, queue_name, handler, error)
 
 
-def _problem(queue_name: str, handler: HandlerSettings, error: Unfit) -> str:
-    why = " ".join(str(error).split())  # what a module raises may have many lines
+def _problem(settings: Settings, queue_name: str, handler: HandlerSettings, error: Unfit) -> str:
+    """What a module raises may hold secrets. They are taken out here, before the text goes to
+    whoever orders a reload, to the service manager, the status page and the log; not out of the
+    handler's own name, which may be "shop.tokens:issue"."""
+    redact = redactor([*secrets_of(settings), *secrets_in_environment(os.environ)])
+    why = " ".join(redact(str(error)).split())  # it may have many lines, too
     return f"[queues.{queue_name}] handler {handler.name}: {handler.handler} {why}"
 
 

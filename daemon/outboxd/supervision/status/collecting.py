@@ -124,6 +124,7 @@ class StatusWatch:
             queues=queues,
             handlers=handlers,
             reload_refused=readings.sum(names.RELOAD_GOOD) == 0,
+            heartbeat_interval_seconds=self._heartbeat_interval_seconds(),
         )
         health = health_of(problems, children, stopping=self._supervisor.stopping)
         return Status(
@@ -161,6 +162,16 @@ class StatusWatch:
             rss_bytes=heartbeat.rss_bytes if heartbeat is not None else None,
             heartbeat_age_seconds=now - current.heard_at if current is not None else None,
             in_flight=heartbeat.in_flight if heartbeat is not None and consumes else None,
+        )
+
+    def _heartbeat_interval_seconds(self) -> float:
+        """The longest that was given to a child: in a reload there may be two."""
+        return max(
+            (
+                life.terms.settings.supervisor.heartbeat_interval_seconds
+                for life in self._supervisor.lives
+            ),
+            default=0.0,
         )
 
     def _scope(self) -> Scope:

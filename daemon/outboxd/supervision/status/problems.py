@@ -19,6 +19,10 @@ SLOW_SECONDS = 60.0
 STALE_SECONDS = 60.0
 """Queues are counted every 15 seconds, the outbox every 10."""
 
+SILENT_SECONDS = 5.0
+SILENT_INTERVALS = 2.5
+"""One heartbeat may be late. It is killed much later, a pool after half a minute at least."""
+
 FAILED_SHARE = 0.05
 """As in the alert about handlers."""
 
@@ -50,11 +54,13 @@ def problems_of(
     queues: Sequence[Queue],
     handlers: Sequence[Handler],
     reload_refused: bool,
+    heartbeat_interval_seconds: float,
 ) -> tuple[Problem, ...]:
     """`broken` and `not_ready` are what /healthz and /readyz say."""
+    silence = max(SILENT_SECONDS, SILENT_INTERVALS * heartbeat_interval_seconds)
     found = [
         *(Problem("critical", text, "") for text in broken),
-        *_of_children(children, not_ready),
+        *_of_children(children, not_ready, silence),
         *(_of_outbox(outbox) if outbox is not None else ()),
         *(problem for queue in queues for problem in _of_queue(queue)),
         *(problem for handler in handlers for problem in _of_handler(handler)),
@@ -108,12 +114,18 @@ def _begins(child: Child) -> bool:
     return child.state in (State.STARTING, State.STOPPED) and child.restarts == 0
 
 
-def _of_children(children: Sequence[Child], not_ready: Sequence[str]) -> Iterator[Problem]:
+def _of_children(
+    children: Sequence[Child], not_ready: Sequence[str], silence: float
+) -> Iterator[Problem]:
+    """`silence` is for how many seconds a process that works may say nothing."""
     told = set()
     for child in children:
         if child.state != State.READY:
             told.add(child.name)
             yield Problem("warning", f"{child.name} {_STATES[State(child.state)]}")
+        elif (age := child.heartbeat_age_seconds or 0) > silence:
+            told.add(child.name)
+            yield Problem("warning", f"{child.name} has said nothing for {seconds(age)}")
     if failed := [child for child in children if child.recent_failures]:
         times = _times(sum(child.recent_failures or 0 for child in failed))
         who = failed[0].name if len(failed) == 1 else f"{len(failed)} processes"
