@@ -10,6 +10,8 @@ ARGS ?=
 # How long `make chaos` lasts, in seconds, and what decides which harm is done when.
 SECONDS ?= 180
 SEED ?=
+# What `make bench` measures, all if empty.
+ONLY ?=
 # Tests wait more than they compute: some at a time.
 WORKERS ?= 3
 
@@ -63,8 +65,8 @@ lock: ## renew constraints.txt from the ranges in pyproject.toml
 	  echo '# Renew with: make lock'; \
 	  build/lock/bin/python -m pip freeze --exclude outboxd; } > constraints.txt
 
-bench: $(STAMP) ## measure the hot paths side by side with their floors
-	$(BIN)/python -m benchmarks $(ARGS)
+bench: $(STAMP) ## measure the daemon beside its floors and its peers (ONLY="consume effect relay")
+	@$(BIN)/python -m benchmarks $(if $(ONLY),--only $(ONLY)) $(ARGS)
 
 chaos: $(STAMP) ## kill, freeze and cut off under load, and count what was lost (SECONDS=180 SEED=7)
 	@$(BIN)/python tests/chaos --seconds $(SECONDS) $(if $(SEED),--seed $(SEED)) $(ARGS)

@@ -1,23 +1,33 @@
 """Makes figures of what was measured, and rows of the figures of all rounds."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from statistics import median
 from typing import TypeAlias
 
 import msgspec
 
+from benchmarks.catalogue import OUTBOXD
 from benchmarks.measuring import Measured
 
-DAEMON = "outboxd"
-FLOOR = "floor"
-RATIO = "outboxd / floor"
-
-RATE = "events per second"
 THRIFT = "events per CPU-second"
-DATABASE_CPU = "PostgreSQL CPU ms per 1,000"
+RATE = "events per second"
+CPU = "CPU ms per 1,000"
 CALLS = "SQS calls per 1,000"
+PSS = "peak PSS MB"
+RSS = "peak RSS MB"
+STARTED = "CPU s before the first event"
+DATABASE_CPU = "PostgreSQL CPU ms per 1,000"
+SQS_CPU = "SQS server CPU ms per 1,000"
+EVENTS = "events of a run"
 
-RATIOS = (RATE, THRIFT, DATABASE_CPU, CALLS)
+PROCESS_CPU = "CPU ms per 1,000: {}"
+PROCESS_RSS = "peak RSS MB: {}"
+PROCESS_PRIVATE = "private MB: {}"
+
+RATIO = f"{OUTBOXD} / {{}}"
+"""Subject of a row that compares within each round."""
+
+RATIOS = (THRIFT, RATE, CALLS)
 
 Figures: TypeAlias = dict[str, float]
 """One run's, by metric."""
@@ -36,37 +46,65 @@ class Row(msgspec.Struct, frozen=True):
     spread: float
 
 
-def figures_of(measured: Measured, count: int, calls: int) -> Figures:
+def figures_of(measured: Measured, count: int) -> Figures:
     """What a run with `count` events took."""
     thousands = count / 1000
-    return {
+    figures = {
+        THRIFT: count / measured.cpu_seconds,
         RATE: count / measured.seconds,
-        THRIFT: count / measured.total_cpu_seconds,
+        CPU: measured.cpu_seconds * 1000 / thousands,
+        PSS: measured.peak_pss,
+        RSS: measured.peak_rss,
+        STARTED: measured.started_cpu_seconds,
         DATABASE_CPU: measured.database_cpu_seconds * 1000 / thousands,
-        CALLS: calls / thousands,
+        SQS_CPU: measured.sqs_cpu_seconds * 1000 / thousands,
+        EVENTS: float(count),
+    }
+    if measured.calls:
+        figures[CALLS] = sum(measured.calls.values()) / thousands
+    for operation, number in measured.calls.items():
+        if number:
+            figures[f"{operation} per 1,000"] = number / thousands
+    return figures | _by_process(measured, thousands)
+
+
+def _by_process(measured: Measured, thousands: float) -> Figures:
+    return {
         **{
-            f"CPU ms per 1,000: {name}": seconds * 1000 / thousands
-            for name, seconds in measured.cpu_seconds.items()
+            PROCESS_CPU.format(name): seconds * 1000 / thousands
+            for name, seconds in measured.cpu_by_process.items()
         },
-        **{f"peak RSS MB: {name}": size for name, size in measured.peak_megabytes.items()},
+        **{PROCESS_RSS.format(name): size for name, size in measured.peak_rss_by_process.items()},
+        **{
+            PROCESS_PRIVATE.format(name): size for name, size in measured.private_by_process.items()
+        },
     }
 
 
 def rows_of(rounds: Sequence[Round]) -> list[Row]:
-    """The rows of both subjects, and of their ratios, which are taken within each round."""
+    """The rows of all subjects, and of outboxd's ratio to each, taken within each round."""
     rows: list[Row] = []
-    for benchmark in dict.fromkeys(name for name, _ in rounds[0]):
-        daemon = [played[benchmark, DAEMON] for played in rounds]
-        floor = [played[benchmark, FLOOR] for played in rounds]
-        ratios = [_ratios(ours, its) for ours, its in zip(daemon, floor, strict=True)]
-        for subject, figures in ((DAEMON, daemon), (FLOOR, floor), (RATIO, ratios)):
-            rows += _rows(benchmark, subject, figures)
+    for benchmark, subject in dict.fromkeys(key for played in rounds for key in played):
+        runs = [played[benchmark, subject] for played in rounds if (benchmark, subject) in played]
+        rows += _rows(benchmark, subject, runs)
+        if subject == OUTBOXD:
+            continue
+        ratios = [
+            _ratios(played[benchmark, OUTBOXD], played[benchmark, subject])
+            for played in rounds
+            if {(benchmark, OUTBOXD), (benchmark, subject)} <= played.keys()
+        ]
+        rows += _rows(benchmark, RATIO.format(subject), ratios)
     return rows
 
 
-def _ratios(ours: Figures, its: Figures) -> Figures:
-    """What the floor took too little of to be measured has no ratio."""
-    return {metric: ours[metric] / its[metric] for metric in RATIOS if its[metric]}
+def _ratios(ours: Mapping[str, float], its: Mapping[str, float]) -> Figures:
+    """What one of them has none of has no ratio."""
+    return {
+        metric: ours[metric] / its[metric]
+        for metric in RATIOS
+        if ours.get(metric) and its.get(metric)
+    }
 
 
 def _rows(benchmark: str, subject: str, figures: Sequence[Figures]) -> Iterable[Row]:

@@ -5,6 +5,13 @@ import psycopg
 from benchmarks.workload import Payload
 from outboxd import Event
 
+EFFECT = "INSERT INTO public.effects (event_id, number) VALUES (%s, %s)"
+
+EFFECTS = """
+    INSERT INTO public.effects (event_id, number)
+    SELECT * FROM unnest(%s::uuid[], %s::integer[])
+"""
+
 
 def ignore(event: Event[Payload]) -> None:
     """Do nothing, so that what is left is the daemon."""
@@ -12,7 +19,9 @@ def ignore(event: Event[Payload]) -> None:
 
 def effect(event: Event[Payload], tx: psycopg.Connection) -> None:
     """One insert, in the transaction that marks the event as processed."""
-    tx.execute(
-        "INSERT INTO public.effects (event_id, number) VALUES (%s, %s)",
-        [event.id, event.payload.number],
-    )
+    tx.execute(EFFECT, [event.id, event.payload.number])
+
+
+def effects(events: list[Event[Payload]], tx: psycopg.Connection) -> None:
+    """The same for a batch, in one statement."""
+    tx.execute(EFFECTS, [[e.id for e in events], [e.payload.number for e in events]])

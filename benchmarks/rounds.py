@@ -1,30 +1,46 @@
-"""Rounds: every scenario with both subjects, in turns."""
+"""Rounds: every scenario with all who take part in it, in turns."""
 
 import time
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator, Sequence
 
-from benchmarks import subjects
-from benchmarks.figures import DAEMON, FLOOR, Figures, Round, figures_of
-from benchmarks.local_sqs import LocalSqs
+from benchmarks.entrants import Entrant
+from benchmarks.errors import BenchmarkError
+from benchmarks.figures import Figures, Round, figures_of
 from benchmarks.measuring import measure
-from benchmarks.place import QUEUE, Grounds, Place
+from benchmarks.place import Grounds
 from benchmarks.scenarios import Scenario
-from benchmarks.subjects import Subject
+
+
+class Absences:
+    """Who does not take part, and why; said once."""
+
+    def __init__(self, say: Callable[[str], None]) -> None:
+        self._say = say
+        self.reasons: dict[str, str] = {}
+
+    def add(self, name: str, reason: str) -> None:
+        """Of a reason in many lines the first and the last are kept; what is between names files
+        of this machine."""
+        if name not in self.reasons:
+            lines = [line.strip() for line in reason.splitlines() if line.strip()]
+            self.reasons[name] = " ... ".join(dict.fromkeys((lines[0], lines[-1])))
+            self._say(f"without {name}: {reason}")
 
 
 def play(
     scenarios: Sequence[Scenario],
-    events: int,
+    events: int | None,
     *,
     rounds: int,
     limit_seconds: float,
     grounds: Grounds,
+    absences: Absences,
     say: Callable[[str], None],
 ) -> list[Round]:
-    """At most `rounds`, and at least one; no further one that would end after the limit.
+    """At most `rounds`, and at least one; no further one that would end after the limit, and
+    nothing at all that would begin after it.
 
-    Raises BenchmarkError.
+    Raises BenchmarkError, but not for a peer: one that fails is absent from then on.
     """
     began = time.monotonic()
     played: list[Round] = []
@@ -33,38 +49,56 @@ def play(
             say(f"no more than {number} rounds fit into {limit_seconds:g} s on this machine now")
             break
         say(f"round {number + 1} of {rounds}")
-        played.append(_round(scenarios, events, number, grounds, say))
+        runs: Round = {}
+        for scenario, entrant in _turns(scenarios, number):
+            if time.monotonic() - began > limit_seconds:
+                say(f"  {scenario.name}: {entrant.name} left out, {limit_seconds:g} s are over")
+            elif entrant.name not in absences.reasons:
+                figures = _tried(scenario, entrant, events, grounds, absences, say)
+                if figures is not None:
+                    runs[scenario.name, entrant.name] = figures
+        played.append(runs)
     return played
 
 
-def _round(
-    scenarios: Sequence[Scenario],
-    events: int,
-    number: int,
-    grounds: Grounds,
-    say: Callable[[str], None],
-) -> Round:
-    # In turns, and each first as often as the other: what else the machine does comes and goes,
-    # and should hit both alike.
-    order = (DAEMON, FLOOR) if number % 2 == 0 else (FLOOR, DAEMON)
-    runs: Round = {}
+def _turns(scenarios: Sequence[Scenario], number: int) -> Iterator[tuple[Scenario, Entrant]]:
     for scenario in scenarios:
-        for subject in order:
-            say(f"  {scenario.name}: {subject}")
-            runs[scenario.name, subject] = _run(scenario, subject, scenario.share(events), grounds)
-    return runs
+        # In turns, and each first as often as last: what else the machine does comes and goes, and
+        # should hit all alike.
+        order = scenario.entrants if number % 2 == 0 else reversed(scenario.entrants)
+        for entrant in order:
+            yield scenario, entrant
 
 
-def _run(scenario: Scenario, name: str, count: int, grounds: Grounds) -> Figures:
-    with grounds.place(scenario.configuration) as place, LocalSqs(place.endpoint, QUEUE) as sqs:
-        scenario.fill(place, count)
-        with _start(scenario, name, place) as subject:
-            measured = measure(subject, scenario.phases(place, count, sqs), place.database_pid)
-            scenario.check(place, count, sqs)
-            return figures_of(measured, count, subject.calls(count))
+def _tried(
+    scenario: Scenario,
+    entrant: Entrant,
+    events: int | None,
+    grounds: Grounds,
+    absences: Absences,
+    say: Callable[[str], None],
+) -> Figures | None:
+    """None for a peer that failed."""
+    began = time.monotonic()
+    try:
+        figures = _run(scenario, entrant, events, grounds)
+    except BenchmarkError as error:
+        if entrant.peer is None:
+            raise BenchmarkError(f"{scenario.name}: {entrant.name}: {error}") from error
+        absences.add(entrant.name, f"it failed: {error}")
+        return None
+    say(f"  {scenario.name}: {entrant.name}, {time.monotonic() - began:.0f} s")
+    return figures
 
 
-def _start(scenario: Scenario, name: str, place: Place) -> AbstractContextManager[Subject]:
-    if name == DAEMON:
-        return subjects.daemon(place.configuration, place.settings)
-    return subjects.floor(scenario.name, place.dsn, place.endpoint, QUEUE)
+def _run(scenario: Scenario, entrant: Entrant, events: int | None, grounds: Grounds) -> Figures:
+    count = scenario.share(entrant, events)
+    with grounds.place(entrant.configuration, scenario.server) as place, place.view() as view:
+        scenario.prepare(entrant, place, count, view)
+        with entrant.start(place) as subject:
+            work = scenario.work(entrant, place, count, view)
+            measured = measure(subject, work, place, view)
+            scenario.check(entrant, place, count, view)
+            if (complaint := subject.complaint()) is not None:
+                raise BenchmarkError(complaint)
+            return figures_of(measured, count)

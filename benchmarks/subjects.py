@@ -1,27 +1,22 @@
-"""What can be measured: the daemon, and a floor."""
+"""What can be measured: the daemon, a floor, a peer."""
 
-import math
+import os
+import signal
 import subprocess
 import sys
-import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Protocol
 
-from prometheus_client.parser import text_string_to_metric_families
-
-from benchmarks.errors import BenchmarkError
-from benchmarks.place import PROJECT
+from benchmarks.place import PROJECT, QUEUE, Place
 from outboxd.core.settings import Settings
 from outboxd.demo import processes
 from outboxd.demo.supervisor import Supervisor, supervising
 
-BATCH = 10
-METRICS_SECONDS = 15.0
-"""Longer than a child keeps its metrics to itself."""
-
-STOP_SECONDS = 10.0
+REGION = "us-east-1"
+LAST_WORDS = 15
+FAILED = ("Traceback (most recent call last)", "UnhandledPromiseRejection")
 
 
 class Subject(Protocol):
@@ -32,17 +27,17 @@ class Subject(Protocol):
         """Of the process that all others descend from."""
 
     def names(self) -> Mapping[int, str]:
-        """Its living processes: what each is, by process id."""
+        """Those of its living processes that are told apart: what each is, by process id."""
 
     def last_words(self) -> str | None:
         """What it said, if it has ended although there was work left; else None."""
 
-    def calls(self, done: int) -> int:
-        """How many SQS calls the work of `done` events took, once it is done."""
+    def complaint(self) -> str | None:
+        """What it said of a failure that it went on after; else None."""
 
 
 class Daemon:
-    """`outboxd run`; its calls are counted by its own metrics."""
+    """`outboxd run`."""
 
     def __init__(self, supervisor: Supervisor) -> None:
         self._supervisor = supervisor
@@ -58,40 +53,35 @@ class Daemon:
     def last_words(self) -> str | None:
         return self._supervisor.last_words()
 
-    def calls(self, done: int) -> int:
-        """Sends, or receives that brought something, deletes, extensions and letters. Empty long
-        polls and samples of the depth depend on time, not on messages, and are left out."""
-        self._supervisor.await_ready(lambda: False)
-        deadline = time.monotonic() + METRICS_SECONDS
-        while (calls := _calls(self._supervisor.ask("/metrics") or "", done)) is None:
-            if time.monotonic() > deadline:
-                raise BenchmarkError(
-                    f"the daemon did not count {done} events as done within {METRICS_SECONDS:g} s"
-                )
-            time.sleep(0.1)
-        return calls
+    def complaint(self) -> str | None:
+        """It would show as messages that are left or dead."""
+        return None
 
 
-class Floor:
-    """A process of `benchmarks.floor`, which counts its calls itself."""
+class Program:
+    """Any other program, whose processes are not told apart."""
 
-    def __init__(self, process: "subprocess.Popen[str]") -> None:
+    def __init__(self, process: "subprocess.Popen[bytes]", log: Path) -> None:
         self._process = process
+        self._log = log
 
     @property
     def pid(self) -> int:
         return self._process.pid
 
     def names(self) -> Mapping[int, str]:
-        return {self.pid: "floor"}
+        return {}
 
     def last_words(self) -> str | None:
         code = self._process.poll()
-        return None if code is None else f"the floor ended with exit code {code}; see above"
+        return None if code is None else f"it ended with exit code {code}:\n{self._tail()}"
 
-    def calls(self, done: int) -> int:
-        assert self._process.stdout is not None
-        return int(self._process.stdout.readline())
+    def complaint(self) -> str | None:
+        said = self._log.read_text(errors="replace")
+        return self._tail() if any(mark in said for mark in FAILED) else None
+
+    def _tail(self) -> str:
+        return "\n".join(self._log.read_text(errors="replace").splitlines()[-LAST_WORDS:])
 
 
 @contextmanager
@@ -102,47 +92,44 @@ def daemon(configuration: Path, settings: Settings) -> Iterator[Daemon]:
 
 
 @contextmanager
-def floor(name: str, dsn: str, endpoint: str, queue: str) -> Iterator[Floor]:
-    """The floor of that name while the block lasts."""
-    process = subprocess.Popen(
-        [sys.executable, "-m", "benchmarks.floor", name, dsn, endpoint, queue],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-        cwd=PROJECT,
-    )
-    with process:
-        try:
-            yield Floor(process)
-        finally:
-            assert process.stdin is not None
-            process.stdin.close()
-            try:
-                process.wait(STOP_SECONDS)
-            except subprocess.TimeoutExpired:
-                process.kill()
-
-
-def _calls(exposition: str, done: int) -> int | None:
-    """None while the metrics do not tell of all that was done yet."""
-    samples = [
-        (sample.name.removeprefix("outboxd_"), sample.labels, sample.value)
-        for family in text_string_to_metric_families(exposition)
-        for sample in family.samples
-    ]
-
-    def total(name: str, **labels: str) -> int:
-        return round(
-            sum(v for n, found, v in samples if n == name and labels.items() <= found.items())
+def program(
+    command: Sequence[str], place: Place, folder: Path = PROJECT, **told: str
+) -> Iterator[Program]:
+    """A program with its children while the block lasts; it is not asked to stop but killed, since
+    by then it has been measured."""
+    log = place.configuration.with_suffix(".log")
+    with log.open("ab") as output:
+        process = subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=output,
+            cwd=folder,
+            env={**os.environ, **surroundings(place), **told},
+            start_new_session=True,  # so that all of its processes can be told to end at once
         )
+    try:
+        yield Program(process, log)
+    finally:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
 
-    if total("outbox_published_total") == done:
-        return total("outbox_batch_duration_seconds_count", stage="send")
-    by_operation = {
-        operation: total("sqs_request_duration_seconds_count", operation=operation)
-        for operation in ("delete", "extend", "send")
+
+@contextmanager
+def floor(name: str, place: Place, *arguments: str) -> Iterator[Program]:
+    """The floor of that name while the block lasts."""
+    with program([sys.executable, "-m", "benchmarks.floor", name, *arguments], place) as running:
+        yield running
+
+
+def surroundings(place: Place) -> dict[str, str]:
+    """What programs are told by environment variables."""
+    return {
+        "AWS_DEFAULT_REGION": REGION,
+        "AWS_REGION": REGION,
+        "AWS_ENDPOINT_URL": place.endpoint,
+        "BENCHMARK_DSN": place.dsn,
+        "BENCHMARK_QUEUE": QUEUE,
+        "PYTHONUNBUFFERED": "1",
     }
-    processed = total("messages_processed_total", outcome="ok")
-    if processed == done and by_operation["delete"] >= math.ceil(done / BATCH):
-        return total("receives_total", result="messages") + sum(by_operation.values())
-    return None

@@ -15,9 +15,9 @@ from typing import Any
 
 import psycopg
 
+from benchmarks.configurations import RELAY
 from benchmarks.local_sqs import LocalSqs
-from benchmarks.place import PROJECT, QUEUE, Grounds, Place, grounds
-from benchmarks.scenarios import DATABASE, HEAD, ROUTE
+from benchmarks.place import QUEUE, Grounds, Place, grounds
 from outboxd.demo.supervisor import supervising
 
 TRIGGER = "ALTER TABLE outboxd.outbox_events {} TRIGGER outbox_events_wake_sleepers"
@@ -43,8 +43,6 @@ INSERT = """
     INSERT INTO outboxd.outbox_events (event_type, aggregate_type, aggregate_id, payload)
     VALUES ('benchmark.measured', 'benchmark', 'one', '1')
 """
-
-SETTINGS = (HEAD + DATABASE + ROUTE).format(project=PROJECT, queue=QUEUE)
 
 
 def main() -> int:
@@ -73,7 +71,7 @@ def _commits(somewhere: Grounds, seconds: float, rounds: int) -> None:
     for _ in range(rounds):
         for kind, prepared in kinds.items():
             for writers in (1, 8, 64):
-                with somewhere.place(SETTINGS) as place, prepared(place):
+                with somewhere.place(RELAY) as place, prepared(place):
                     rate = _rate(place.dsn, writers, seconds)
                 rates.setdefault((kind, writers), []).append(rate)
                 _say(f"{kind}, {writers}: {rate:.0f}")
@@ -131,7 +129,7 @@ def _rate(dsn: str, writers: int, seconds: float) -> float:
 def _latency(somewhere: Grounds, *, wake_up: bool) -> None:
     """From a commit until the event is in the queue, an event every two seconds or so; then what
     an idle relay asks of the database."""
-    with somewhere.place(SETTINGS) as place, _relay(place, wake_up=wake_up):
+    with somewhere.place(RELAY) as place, _relay(place, wake_up=wake_up):
         sqs = LocalSqs(place.endpoint, QUEUE)
         with closing(psycopg.connect(place.dsn, autocommit=True)) as connection:
             delays = []

@@ -15,11 +15,11 @@ from contextlib import ExitStack, contextmanager
 import psycopg
 
 from benchmarks import subjects
+from benchmarks.configurations import RELAY
 from benchmarks.errors import BenchmarkError
 from benchmarks.filling import fill_outbox, insert_events
 from benchmarks.local_sqs import LocalSqs
 from benchmarks.place import QUEUE, Grounds, Place, grounds
-from benchmarks.scenarios import Relay
 from benchmarks.workload import AGGREGATE_TYPE, EVENT_TYPE
 from outboxd.core.errors import OutboxdError
 from outboxd.demo.postgres import EmbeddedPostgresError
@@ -107,7 +107,7 @@ def _judge(grounds: Grounds, options: argparse.Namespace) -> int:
 
 @contextmanager
 def _yard(grounds: Grounds, rows: int, events: int) -> Iterator[Yard]:
-    with grounds.place(Relay.configuration) as place, LocalSqs(place.endpoint, QUEUE) as sqs:
+    with grounds.place(RELAY) as place, LocalSqs(place.endpoint, QUEUE) as sqs:
         _fill(place, rows, events)
         with subjects.daemon(place.configuration, place.settings) as daemon:
             yield Yard(place, sqs, daemon, rows - rows // 2 if rows else events)

@@ -1,22 +1,26 @@
 """One floor as a process of its own, so that it is measured as the daemon is."""
 
+import os
+import signal
 import sys
 from collections.abc import Callable, Mapping
 
 from benchmarks.floor.consume import consume, consume_once
 from benchmarks.floor.relay import relay
+from benchmarks.floor.row_by_row import row_by_row
 
-FLOORS: Mapping[str, Callable[[str, str, str], int]] = {
+FLOORS: Mapping[str, Callable[[str, str, int], None]] = {
     "relay": relay,
-    "consume": lambda _, endpoint, queue: consume(endpoint, queue),
-    "consume, inbox": consume_once,
+    "row by row": lambda dsn, queue, _: row_by_row(dsn, queue),
+    "consume": lambda _, queue, threads: consume(queue, threads),
+    "effect": lambda dsn, queue, _: consume_once(dsn, queue),
 }
 
 
-def main(name: str, dsn: str, endpoint: str, queue: str) -> None:
-    """Do the work, say how many calls it took, and stay to be looked at until told to go."""
-    print(FLOORS[name](dsn, endpoint, queue), flush=True)
-    sys.stdin.read()
+def main(name: str, threads: str = "1") -> None:
+    """Do the work, and stay to be looked at."""
+    FLOORS[name](os.environ["BENCHMARK_DSN"], os.environ["BENCHMARK_QUEUE"], int(threads))
+    signal.pause()
 
 
 if __name__ == "__main__":

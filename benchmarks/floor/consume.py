@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from threading import Thread
 from typing import TYPE_CHECKING
 
 import psycopg
@@ -9,6 +10,7 @@ import psycopg
 from benchmarks.floor.client import sqs
 
 if TYPE_CHECKING:
+    from types_boto3_sqs import SQSClient
     from types_boto3_sqs.type_defs import MessageTypeDef
 
 MARK = """
@@ -19,13 +21,19 @@ MARK = """
 EFFECT = "INSERT INTO public.effects (event_id, number) VALUES (%s, %s)"
 
 
-def consume(endpoint: str, queue: str) -> int:
-    """Receive and delete until the queue is empty, doing nothing; how many calls that took."""
-    return _drain(endpoint, queue, lambda _: None)
+def consume(queue: str, threads: int) -> None:
+    """Receive and delete for ever, doing nothing."""
+    client, url = sqs(None, queue, connections=threads)
+    loops = [Thread(target=_drain, args=(client, url, _ignore)) for _ in range(threads)]
+    for loop in loops:
+        loop.start()
+    for loop in loops:
+        loop.join()
 
 
-def consume_once(dsn: str, endpoint: str, queue: str) -> int:
+def consume_once(dsn: str, queue: str) -> None:
     """The same with a mark and an insert in a transaction of its own for each message."""
+    client, url = sqs(None, queue)
     with psycopg.connect(dsn, autocommit=True) as connection:
 
         def take_effect(message: "MessageTypeDef") -> None:
@@ -34,18 +42,24 @@ def consume_once(dsn: str, endpoint: str, queue: str) -> int:
                 if connection.execute(MARK, [event["id"]]).rowcount:
                     connection.execute(EFFECT, [event["id"], event["payload"]["number"]])
 
-        return _drain(endpoint, queue, take_effect)
+        _drain(client, url, take_effect)
 
 
-def _drain(endpoint: str, queue: str, handle: "Callable[[MessageTypeDef], None]") -> int:
-    client, url = sqs(endpoint, queue)
-    calls = 0
-    while messages := client.receive_message(
-        QueueUrl=url,
-        MaxNumberOfMessages=10,
-        MessageSystemAttributeNames=["ApproximateReceiveCount", "SentTimestamp"],
-        MessageAttributeNames=["All"],
-    ).get("Messages"):
+def _ignore(message: "MessageTypeDef") -> None:
+    pass
+
+
+def _drain(client: "SQSClient", url: str, handle: "Callable[[MessageTypeDef], None]") -> None:
+    while True:
+        messages = client.receive_message(
+            QueueUrl=url,
+            MaxNumberOfMessages=10,
+            WaitTimeSeconds=10,
+            MessageSystemAttributeNames=["ApproximateReceiveCount", "SentTimestamp"],
+            MessageAttributeNames=["All"],
+        ).get("Messages")
+        if not messages:
+            continue
         for message in messages:
             handle(message)
         client.delete_message_batch(
@@ -55,5 +69,3 @@ def _drain(endpoint: str, queue: str, handle: "Callable[[MessageTypeDef], None]"
                 for index, message in enumerate(messages)
             ],
         )
-        calls += 2
-    return calls

@@ -1,5 +1,7 @@
 """The floor of the relay: select 500, send them in batches of ten, mark them in one statement."""
 
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import psycopg
@@ -26,24 +28,32 @@ MARK = """
 """
 
 
-def relay(dsn: str, endpoint: str, queue: str) -> int:
-    """Publish everything that is pending; how many SQS calls that took."""
-    client, url = sqs(endpoint, queue)
-    calls = last = 0
-    with psycopg.connect(dsn, autocommit=True) as connection:
+def relay(dsn: str, queue: str, threads: int) -> None:
+    """Publish everything that is pending, with so many calls in flight."""
+    client, url = sqs(None, queue, connections=threads)
+
+    def send(batch: Sequence[tuple[Any, ...]]) -> None:
+        client.send_message_batch(
+            QueueUrl=url, Entries=[entry(index, row) for index, row in enumerate(batch)]
+        )
+
+    last = 0
+    with (
+        psycopg.connect(dsn, autocommit=True) as connection,
+        ThreadPoolExecutor(threads) as pool,
+    ):
+        # One thread is the cheapest way to send while nothing has to be waited for.
+        over = map if threads == 1 else pool.map
         while rows := connection.execute(SELECT, [last, PAGE]).fetchall():
-            for start in range(0, len(rows), BATCH):
-                batch = rows[start : start + BATCH]
-                client.send_message_batch(
-                    QueueUrl=url, Entries=[_entry(index, row) for index, row in enumerate(batch)]
-                )
-                calls += 1
+            batches = [rows[start : start + BATCH] for start in range(0, len(rows), BATCH)]
+            for _ in over(send, batches):
+                pass
             connection.execute(MARK, [[row[0] for row in rows]])
             last = rows[-1][0]
-    return calls
 
 
-def _entry(index: int, row: tuple[Any, ...]) -> Any:
+def entry(index: int, row: tuple[Any, ...]) -> Any:
+    """A message as the relay of outboxd writes it."""
     _, id_, event_type, aggregate_type, aggregate_id, payload, occurred_at = row
     return {
         "Id": str(index),
