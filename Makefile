@@ -42,7 +42,7 @@ test: $(STAMP) ## all tests that need neither root nor system packages
 
 test-system: $(STAMP) ## the tests that use Debian packages (promtool, PgBouncer), installing them as root
 	tests/system/install-packages
-	$(BIN)/pytest -m packages $(ARGS)
+	$(BIN)/pytest -m packages -n 2 --dist loadfile $(ARGS)
 
 lint: $(STAMP) ## format, lint, types and layers, without running anything
 	$(BIN)/ruff format --check .
