@@ -7,6 +7,8 @@ import sys
 import time
 from pathlib import Path
 
+import msgspec
+
 from benchmarks import readme
 from benchmarks.catalogue import SCENARIOS
 from benchmarks.errors import BenchmarkError
@@ -91,6 +93,10 @@ def _update_readme(latest: Path) -> int:
         found = read(latest)
     except FileNotFoundError:
         raise BenchmarkError(f"{latest} is missing: run the benchmarks first") from None
+    except msgspec.ValidationError as error:
+        raise BenchmarkError(
+            f"{latest} was written by another version ({error}): run the benchmarks again"
+        ) from None
     readme.README.write_text(readme.with_results(readme.README.read_text(), found))
     return 0
 

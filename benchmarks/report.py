@@ -90,7 +90,7 @@ def table(found: Results) -> str:
     lines = [
         ", ".join(f"{name} {value}" for name, value in found.machine.items()),
         ", ".join(f"{name} {value}" for name, value in found.versions.items()),
-        f"median of {found.rounds} rounds (largest minus smallest)",
+        f"medians of up to {found.rounds} rounds (largest minus smallest)",
         LEGEND,
     ]
     for benchmark in dict.fromkeys(row.benchmark for row in found.rows):

@@ -1,5 +1,8 @@
+from pathlib import Path
+
 import pytest
 
+from benchmarks.__main__ import main
 from benchmarks.errors import BenchmarkError
 from benchmarks.readme import BEGIN, END, README, with_results
 from benchmarks.report import Results, table
@@ -27,3 +30,14 @@ def test_the_readme_has_a_place_for_results() -> None:
 
 def test_who_was_absent_is_in_the_table() -> None:
     assert "without celery: there is no celery" in table(RESULTS)
+
+
+def test_results_of_another_version_are_told_plainly(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    latest = tmp_path / "latest.json"
+    latest.write_text('{"machine": {}}')
+    monkeypatch.setattr("sys.argv", ["benchmarks", "--update-readme", "--output", str(latest)])
+
+    assert main() == 1
+    assert "another version" in capsys.readouterr().err
