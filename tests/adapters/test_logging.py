@@ -9,6 +9,7 @@ import re
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -239,6 +240,22 @@ def test_what_repeats_is_counted_and_told_at_the_end() -> None:
         (2, None),
         (9, 7),
     ]
+
+
+def test_a_log_that_was_replaced_leaves_no_thread_and_can_still_be_written_to() -> None:
+    """Each reload replaces it; and `logging.basicConfig(force=True)` closes what it takes away."""
+    stream = io.StringIO()
+    output = Output(stream, repeats_per_minute=0)
+    before = threading.active_count()
+    for number in range(3):
+        output.handle(logging.makeLogRecord({"name": "outboxd", "msg": f"line {number}"}))
+        output.close()
+        with_none_left = time.monotonic() + 10
+        while threading.active_count() > before and time.monotonic() < with_none_left:
+            time.sleep(0.001)
+        assert threading.active_count() == before
+
+    assert stream.getvalue() == "line 0\nline 1\nline 2\n"
 
 
 def test_what_repeats_is_told_when_its_minute_is_over_though_nothing_follows() -> None:

@@ -8,14 +8,9 @@ from outboxd.core.lives import RestartReason
 from outboxd.supervision import clocks
 from outboxd.supervision.clocks import Deadlines
 from outboxd.supervision.process import Spawn
-from tests.supervision.scene import Facts, Run, a_supervisor, scripted, spec
+from tests.supervision.scene import Facts, Run, a_supervisor, spec
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*os.fork:DeprecationWarning")
-
-
-@pytest.fixture
-def spawn(monkeypatch: pytest.MonkeyPatch) -> Spawn:
-    return scripted(monkeypatch.setenv)
 
 
 async def test_when_the_machine_was_suspended_every_deadline_begins_anew(

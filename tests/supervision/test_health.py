@@ -4,14 +4,9 @@ import pytest
 
 from outboxd.supervision.health import SupervisorHealth
 from outboxd.supervision.process import Spawn
-from tests.supervision.scene import QUICK, Facts, Run, a_supervisor, scripted, spec
+from tests.supervision.scene import QUICK, Facts, Run, a_supervisor, spec
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*os.fork:DeprecationWarning")
-
-
-@pytest.fixture
-def spawn(monkeypatch: pytest.MonkeyPatch) -> Spawn:
-    return scripted(monkeypatch.setenv)
 
 
 async def test_children_are_rows_and_a_stop_ends_the_readiness(spawn: Spawn) -> None:

@@ -13,14 +13,9 @@ from outboxd.supervision.ledger import Ledger
 from outboxd.supervision.pauses import Pauses, UnknownQueue
 from outboxd.supervision.process import Spawn
 from outboxd.supervision.switchboard import Switchboard
-from tests.supervision.scene import Facts, Heard, Run, a_supervisor, a_welcome, scripted, spec
+from tests.supervision.scene import Facts, Heard, Run, a_supervisor, a_welcome, spec
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*os.fork:DeprecationWarning")
-
-
-@pytest.fixture
-def spawn(monkeypatch: pytest.MonkeyPatch) -> Spawn:
-    return scripted(monkeypatch.setenv)
 
 
 class Exchange:

@@ -11,14 +11,9 @@ from outboxd.core.children import ChildSpec
 from outboxd.core.settings import RecycleSettings
 from outboxd.supervision.observing import RestartReason
 from outboxd.supervision.process import Spawn
-from tests.supervision.scene import Facts, Run, a_supervisor, scripted, spec
+from tests.supervision.scene import Facts, Run, a_supervisor, spec
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*os.fork:DeprecationWarning")
-
-
-@pytest.fixture
-def spawn(monkeypatch: pytest.MonkeyPatch) -> Spawn:
-    return scripted(monkeypatch.setenv)
 
 
 def recycled(name: str, limits: RecycleSettings) -> ChildSpec:

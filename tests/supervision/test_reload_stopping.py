@@ -29,16 +29,10 @@ from tests.supervision.reload_scene import (
 )
 from tests.supervision.scene import (
     QUICK,
-    scripted,
 )
 from tests.supervision.scripted_child import UNLUCKY
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*os.fork:DeprecationWarning")
-
-
-@pytest.fixture
-def spawn(monkeypatch: pytest.MonkeyPatch) -> Spawn:
-    return scripted(monkeypatch.setenv)
 
 
 @pytest.fixture

@@ -23,15 +23,9 @@ from tests.supervision.reload_scene import (
 )
 from tests.supervision.scene import (
     QUICK,
-    scripted,
 )
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*os.fork:DeprecationWarning")
-
-
-@pytest.fixture
-def spawn(monkeypatch: pytest.MonkeyPatch) -> Spawn:
-    return scripted(monkeypatch.setenv)
 
 
 async def test_a_process_has_the_time_of_the_handlers_that_it_runs(spawn: Spawn) -> None:

@@ -7,14 +7,9 @@ import pytest
 from outboxd.core.exit_codes import ExitCode
 from outboxd.supervision.observing import RestartReason
 from outboxd.supervision.process import Spawn
-from tests.supervision.scene import QUICK, Facts, Run, a_supervisor, scripted, spec
+from tests.supervision.scene import QUICK, Facts, Run, a_supervisor, spec
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*os.fork:DeprecationWarning")
-
-
-@pytest.fixture
-def spawn(monkeypatch: pytest.MonkeyPatch) -> Spawn:
-    return scripted(monkeypatch.setenv)
 
 
 async def test_it_is_replaced_at_once_as_often_as_it_retires_and_nothing_is_suspected(

@@ -12,16 +12,11 @@ from outboxd.supervision.health import SupervisorHealth
 from outboxd.supervision.process import Spawn
 from outboxd.supervision.status import collecting, names
 from outboxd.supervision.status.collecting import StatusWatch
-from tests.supervision.scene import Facts, Run, a_supervisor, scripted, spec
+from tests.supervision.scene import Facts, Run, a_supervisor, spec
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*os.fork:DeprecationWarning")
 
 DEPTH = {"queue": "orders", "state": "visible"}
-
-
-@pytest.fixture
-def spawn(monkeypatch: pytest.MonkeyPatch) -> Spawn:
-    return scripted(monkeypatch.setenv)
 
 
 async def test_a_running_daemon_is_told_from_what_was_heard(spawn: Spawn) -> None:

@@ -12,14 +12,9 @@ from outboxd.supervision.call_watch import CallWatch
 from outboxd.supervision.link import Link
 from outboxd.supervision.observing import RestartReason
 from outboxd.supervision.process import Spawn
-from tests.supervision.scene import Facts, Run, a_supervisor, scripted, spec
+from tests.supervision.scene import Facts, Run, a_supervisor, spec
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*os.fork:DeprecationWarning")
-
-
-@pytest.fixture
-def spawn(monkeypatch: pytest.MonkeyPatch) -> Spawn:
-    return scripted(monkeypatch.setenv)
 
 
 async def test_it_is_put_down_and_what_it_held_is_suspected(

@@ -14,14 +14,9 @@ from outboxd.supervision.observing import RestartReason, State
 from outboxd.supervision.process import ChildProcess, Spawn
 from outboxd.supervision.sd_notify import Notifier
 from outboxd.supervision.supervisor import Supervisor
-from tests.supervision.scene import QUICK, Facts, Run, a_supervisor, scripted, spec
+from tests.supervision.scene import QUICK, Facts, Run, a_supervisor, spec
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*os.fork:DeprecationWarning")
-
-
-@pytest.fixture
-def spawn(monkeypatch: pytest.MonkeyPatch) -> Spawn:
-    return scripted(monkeypatch.setenv)
 
 
 async def test_children_become_ready_and_a_stop_drains_them(spawn: Spawn) -> None:

@@ -13,16 +13,11 @@ from outboxd.supervision.link import Link
 from outboxd.supervision.observing import State
 from outboxd.supervision.process import Spawn
 from outboxd.supervision.supervisor import Supervisor
-from tests.supervision.scene import Facts, Run, a_supervisor, scripted, spec
+from tests.supervision.scene import Facts, Run, a_supervisor, spec
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*os.fork:DeprecationWarning")
 
 Welcomes = Callable[[Supervisor], dict[int, Welcome]]
-
-
-@pytest.fixture
-def spawn(monkeypatch: pytest.MonkeyPatch) -> Spawn:
-    return scripted(monkeypatch.setenv)
 
 
 @pytest.fixture

@@ -98,9 +98,15 @@ class Leases:
 
     async def flush(self) -> None:
         """Tell of all settled leases now."""
-        tokens, self._settled = tuple(self._settled), []
-        if tokens and not self._orphaned:
-            await self._mailbox.send(Settled(self._owner, tokens))
+        tokens, self._settled = self._settled, []
+        if not tokens or self._orphaned:
+            return
+        try:
+            await self._mailbox.send(Settled(self._owner, tuple(tokens)))
+        except BaseException:
+            # A stop cancels the receive that this goes along with: the next word has it, then.
+            self._settled = tokens + self._settled
+            raise
 
     def heard(self, forgotten: Forgotten) -> None:
         """The extender has answered; an answer that nobody waits for any more comes too late."""

@@ -57,7 +57,7 @@ class Output(logging.Handler):
                 self._write(_with_count(record, count))
         finally:
             self.release()
-        self.flush()
+        self._writer.close()
         super().close()
 
     def flush(self) -> None:

@@ -32,6 +32,7 @@ class Writer:
         self._dropped = 0
         self._news = threading.Condition()
         self._idle = True
+        self._closing = False
         self._thread: threading.Thread | None = None
 
     def write(self, line: str) -> None:
@@ -44,6 +45,7 @@ class Writer:
             self._lines.append(data)
             self._bytes += len(data)
             self._idle = False
+            self._closing = False
             if self._thread is None:
                 # A daemon: a write that waits for ever must not keep the process from ending.
                 self._thread = threading.Thread(target=self._work, name="log", daemon=True)
@@ -55,12 +57,22 @@ class Writer:
         with self._news:
             self._news.wait_for(lambda: self._idle, seconds)
 
+    def close(self) -> None:
+        """End the thread once everything is written. Another line begins another thread."""
+        self.flush()
+        with self._news:
+            self._closing = True
+            self._news.notify_all()
+
     def _work(self) -> None:
         while True:
             with self._news:
                 while not self._lines:
                     self._idle = True
                     self._news.notify_all()
+                    if self._closing:
+                        self._thread = None
+                        return
                     self._news.wait()
                 data = self._lines.popleft()
                 dropped, self._dropped = self._dropped, 0
