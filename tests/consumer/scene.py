@@ -399,6 +399,8 @@ async def a_pool(
                     await pool.finished.wait()
         finally:
             tasks.cancel_scope.cancel()
+            # The pool's last word may have come too late for the extender, which ends with it here.
+            pool.extender.heard += [parcel.message for parcel in pool.counterpart.said()]
             pool.counterpart.close()
             pool.mailbox.close()
 
